@@ -36,3 +36,14 @@ test('the ring is bounded by bytes as well, however few the changes are', (t) =>
   t.true(ring.start >= 8);
   t.is(ring.end, 10);
 });
+
+test('room that the oldest changes took is given back in pieces, and no reader notices', (t) => {
+  const ring = openRing(0, { maxBytes: Infinity, maxChanges: 2 });
+  for (let version = 1; version <= 10_000; version += 1) {
+    ring.push(change(version));
+    if (version < 3) continue;
+    const seen = ring.after(ring.start, ALL).map((found) => found.version);
+    if (seen.length !== 2 || seen[0] !== version - 1 || seen[1] !== version) t.fail(`after ${version}: ${seen.join()}`);
+  }
+  t.is(ring.start, 9_998);
+});

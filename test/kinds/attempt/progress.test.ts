@@ -43,3 +43,27 @@ test('what was said last is still there after the end', (t) => {
   const ended = decided(attemptKind, noted, { type: 'Reported', report });
   t.deepEqual((ended.object.status as AttemptStatus).progress, { stage: 'Succeeded', completed: 3, total: 10 });
 });
+
+test('an owner that asks is told how the Attempt stands, and one that means another epoch is not', (t) => {
+  const reference = { apiVersion: 'svc.dev/v1', kind: 'Job', name: 'owner', uid: 'owner-uid', controller: true };
+  const stored = attempt(RUNNING);
+  const metadata = { ...stored.object.metadata, namespace: 'a', ownerReferences: [reference] };
+  const owned = { ...stored, object: { ...stored.object, metadata } };
+  const asks = (epoch: number) => {
+    const address = { org: 'o-1', kind: 'Job', project: 'a', name: 'owner' };
+    const content = { type: 'AttemptAsked', epoch } as const;
+    return ask(attemptKind, owned, {
+      type: 'MessageReceived',
+      from: { address, uid: 'owner-uid', version: 0 },
+      content,
+    });
+  };
+  const told = asks(EPOCH);
+  t.is(told.outcome, 'Volatile');
+  t.like(told.outcome === 'Volatile' ? told.volatile[0] : {}, {
+    type: 'Tell',
+    uid: 'owner-uid',
+    message: { type: 'AttemptChanged', epoch: EPOCH, phase: 'Running' },
+  });
+  t.is(asks(EPOCH - 1).outcome, 'Ignored');
+});

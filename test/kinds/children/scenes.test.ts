@@ -302,3 +302,17 @@ test('a Pipeline that failed names the stage that failed first, and how many oth
   t.is(message(2), 'stage "a" failed: CustomerExit; 1 more failed');
   t.is(message(3), 'stage "a" failed: CustomerExit; 2 more failed');
 });
+
+test('a Pipeline that has ended goes after its time, and only after it', (t) => {
+  const owner = new Owner(pipelineKind, { stages: [{ name: 'a', template: JOB }], ttlSecondsAfterFinished: 60 }).note();
+  owner.hear(0, 'Succeeded', { endedAt: NOW });
+  t.deepEqual(
+    owner.effects.filter(({ type }) => type === 'ArmTimer'),
+    [{ type: 'ArmTimer', timer: 'ttl', at: NOW + 60_000 }],
+  );
+  owner.decide({ type: 'TimerFired', timer: 'ttl', generation: 1 }, NOW + 60_000);
+  t.deepEqual(
+    owner.effects.filter(({ type }) => type === 'DeleteSelf'),
+    [{ type: 'DeleteSelf' }],
+  );
+});

@@ -106,3 +106,30 @@ test('an output that could not be collected is said of the Job that succeeded, t
   for (const index of [0, 1]) clean.hear(index, 1, 'Succeeded');
   t.is(clean.collected, undefined);
 });
+
+test('a Job whose Attempts all wait says why, each reason once, and not once one of them has its place', (t) => {
+  const job = new Job();
+  const message = (): string | undefined => (job.object.status as JobStatus).message;
+  t.is(job.hear(0, 1, 'Queued'), 'Ignored', 'there is no reason yet');
+  t.is(job.hear(0, 1, 'Queued', { reason: 'WaitingForCapacity', message: 'no memory is free' }), 'Next');
+  t.regex(message() ?? '', /no memory is free/);
+  t.is(job.hear(1, 1, 'Queued', { reason: 'WaitingForCapacity', message: 'no memory is free' }), 'Ignored');
+  job.hear(0, 1, 'Provisioning');
+  t.notRegex(message() ?? '', /no memory is free/);
+  t.is(job.hear(1, 1, 'Queued', { reason: 'WaitingForCapacity', message: 'no memory is free' }), 'Ignored');
+});
+
+test('the first note of its image holds for all indexes, and none is taken of a Job that has ended', (t) => {
+  const pinned = (job: Job, digit: string): string => {
+    const content = { type: 'ImagePinned', epoch: 1, digest: `sha256:${digit.repeat(64)}` } as const;
+    const address = { ...ADDRESS, kind: 'Attempt', name: 'attempt' };
+    return job.decide({ type: 'MessageReceived', from: { address, uid: 'a', version: 1 }, content });
+  };
+  const job = new Job();
+  t.is(pinned(job, 'a'), 'Next');
+  t.is(pinned(job, 'b'), 'Ignored');
+  const ended = new Job();
+  for (const index of [0, 1]) ended.hear(index, 1, 'Succeeded');
+  t.is((ended.object.status as JobStatus).phase, 'Succeeded');
+  t.is(pinned(ended, 'a'), 'Ignored');
+});
