@@ -10,10 +10,13 @@ export type Folded =
   | { readonly outcome: 'Spec'; readonly spec: JobSpec; readonly changed: boolean }
   | { readonly outcome: 'Refused'; readonly refusal: Refusal };
 
+/** What to do about a state that is the last. */
+export const STAYS_CANCELLED = 'Create a new one under another name, or delete this one and create it again.';
+
 /** `before`: the spec that a client's write replaced; absent at create. */
 export function foldSpec(spec: JobSpec, before: JobSpec | undefined): Folded {
   if (before?.state === 'Cancelled' && spec.state !== 'Cancelled') {
-    return invalid('spec.state', 'a cancelled Job stays cancelled');
+    return invalid('spec.state', 'a cancelled Job stays cancelled', STAYS_CANCELLED);
   }
   const { activeDeadlineSeconds: alias, ...rest } = spec;
   if (alias === undefined) return { outcome: 'Spec', spec, changed: false };
@@ -27,13 +30,14 @@ export function foldSpec(spec: JobSpec, before: JobSpec | undefined): Folded {
   return { outcome: 'Spec', spec: same ? rest : { ...rest, timeout: formatDuration(ms) }, changed: true };
 }
 
-function invalid(field: string, message: string): Folded {
+function invalid(field: string, message: string, fix?: string): Folded {
   return {
     outcome: 'Refused',
     refusal: {
       code: 'Invalid',
       message: `${field}: ${message}`,
       causes: [{ field, message, reason: 'FieldValueInvalid' }],
+      ...(fix !== undefined && { fix }),
     },
   };
 }

@@ -73,8 +73,8 @@ export const jobKind: KindDefinition = {
   asChild: {
     parents: ['Sweep', 'Pipeline'],
     facts(_job, kept) {
-      const { startedAt, finishedAt, units } = (kept ?? {}) as Partial<JobPrivate>;
-      return { startedAt, endedAt: finishedAt, units };
+      const { startedAt, finishedAt, suspendedMs = 0, units } = (kept ?? {}) as Partial<JobPrivate>;
+      return { startedAt, endedAt: finishedAt, units, ...(suspendedMs > 0 && { suspendedMs }) };
     },
   },
 };

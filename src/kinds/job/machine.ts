@@ -9,6 +9,7 @@
 import type { LaterEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
 import { pinImage } from '../image/pin.js';
+import { isCollected } from '../lifecycle.js';
 import type { ObjectMessage } from '../object-message.js';
 import type { Decision, Machine, Message, SlotRow } from '../machine.js';
 import { resyncLater, forgetTimer, toDecision } from '../attempts/decision.js';
@@ -79,7 +80,7 @@ function take(draft: JobDraft, message: Message<JobSpec, JobStatus>): Taken {
 /** Says again what every active Attempt should know: that it exists, that it is asked, and that it should stop. */
 function remind(draft: JobDraft): void {
   const { job, owner } = draft;
-  if (isFinished(job.status.phase) || job.metadata.deletionTimestamp !== undefined) return;
+  if (isFinished(job.status.phase) || isCollected(job.metadata)) return;
   const stop =
     draft.private.ending !== undefined ? 'Stopped' : job.spec.state === 'Suspended' ? 'Suspended' : undefined;
   for (const slot of draft.activeSlots()) {
@@ -98,7 +99,7 @@ function takeMessage(draft: JobDraft, message: ObjectMessage, from: string): Tak
       // I8: anybody may name a Secret like an Attempt and this Job as its owner; only Attempts are the service's own.
       if (message.kind !== 'Attempt') return 'Ignored';
       const slot = activeSlotOf(draft, from);
-      if (slot === undefined || draft.job.metadata.deletionTimestamp !== undefined) return 'Ignored';
+      if (slot === undefined || isCollected(draft.job.metadata)) return 'Ignored';
       return { ending: attemptLost(draft, slot, 'NodeLost', 'its Attempt was deleted') };
     }
     case 'ImagePinned': {

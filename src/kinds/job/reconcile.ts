@@ -9,6 +9,7 @@
 import { setTimers as armWanted } from '../attempts/decision.js';
 import { startEpoch, stopAttempt } from '../attempts/requests.js';
 import { emit } from '../events/emit.js';
+import { DELETED, isCollected } from '../lifecycle.js';
 import type { Ending, JobDraft } from './draft.js';
 import { backoffLimitExceeded, timeoutMs } from './ended.js';
 import type { Slot } from './slots.js';
@@ -18,7 +19,7 @@ import { isFinished, type JobPhase } from './status.js';
 /** Returns the phase that the Job has after this decision. `found`: an end that the message itself brought. */
 export function reconcile(draft: JobDraft, found: Ending | undefined): JobPhase {
   const { phase = 'Pending' } = draft.job.status;
-  if (draft.job.metadata.deletionTimestamp !== undefined) {
+  if (isCollected(draft.job.metadata)) {
     // Its Attempts go by garbage collection, and nothing new begins.
     setTimers(draft, {});
     return phase;
@@ -53,7 +54,8 @@ export function reconcile(draft: JobDraft, found: Ending | undefined): JobPhase 
 }
 
 function mustEnd(draft: JobDraft): Ending | undefined {
-  const { spec } = draft.job;
+  const { metadata, spec } = draft.job;
+  if (metadata.deletionTimestamp !== undefined) return DELETED;
   if (spec.state === 'Cancelled') {
     return { phase: 'Cancelled', reason: 'Cancelled', message: 'cancelled by spec.state' };
   }

@@ -109,7 +109,13 @@ export const jobFields = z.object({
   workingDir: zAbsolutePath().optional().describe('Working directory of the program; /workspace when unset.'),
 });
 
-export const jobSpec = jobFields.check(rules(({ value, issues }) => checkJob(value, 'Job', issues, [])));
+export const jobSpec = jobFields.check(
+  rules(({ value, issues }) => {
+    if (sizeOf(value) > MOST_SPEC_BYTES)
+      addIssue(issues, [], `must be at most ${MOST_SPEC_BYTES} bytes as JSON`, TOO_LONG);
+    checkJob(value, 'Job', issues, []);
+  }),
+);
 
 /** A Job's spec in parts: each field by its own rule, none of them needed, nothing filled in. */
 export const jobParts: z.ZodType<JobParts> = z.object(withoutDefaults(jobFields.shape));
@@ -157,6 +163,17 @@ export const JOB_RAISE_ONLY: readonly string[] = ['spec.maxCostUSD'];
 
 /** Set for each index, under the name that Kubernetes gives it. */
 export const COMPLETION_INDEX = 'JOB_COMPLETION_INDEX';
+
+/**
+ * Bytes of a spec as JSON. A Job may start 256 Attempts, and a Sweep or Pipeline 256 Jobs, at the same time, each with all of it. Linux
+ * itself takes no argument of more than 128 KiB.
+ */
+export const MOST_SPEC_BYTES = 256 * 1024;
+export const TOO_LONG = 'FieldValueTooLong';
+
+export function sizeOf(part: JobParts): number {
+  return Buffer.byteLength(JSON.stringify(part));
+}
 
 /** The rules over several fields. In a Pipeline's stage an input may be an output of an earlier stage. */
 export function checkJob(
@@ -208,7 +225,7 @@ export function checkJob(
 }
 
 /** What a Job has where nothing is written. */
-const UNSAID = jobFields.parse({});
+export const UNSAID = jobFields.parse({});
 
 /** What the rules over several fields look at. */
 export type Ruled = Pick<
@@ -227,32 +244,6 @@ export type Ruled = Pick<
   | 'sidecars'
 >;
 
-/**
- * A part laid over another one, and both over the defaults: of the Job that they make, what the rules look at. Written out,
- * since spreading all fields of a spec costs more than all the rules.
- */
-export function laidOver(under: JobParts, over: JobParts): Ruled {
-  return {
-    args: over.args ?? under.args,
-    command: over.command ?? under.command,
-    completions: over.completions ?? under.completions ?? UNSAID.completions,
-    distributed: over.distributed ?? under.distributed,
-    env: over.env ?? under.env,
-    image: over.image ?? under.image ?? UNSAID.image,
-    inputs: over.inputs ?? under.inputs,
-    outputs: over.outputs ?? under.outputs,
-    parallelism: over.parallelism ?? under.parallelism ?? UNSAID.parallelism,
-    resources: over.resources ?? under.resources,
-    secrets: over.secrets ?? under.secrets,
-    sidecars: over.sidecars ?? under.sidecars,
-  };
-}
-
-/** The whole Job that a part over another one makes. */
-export function laidOverWhole(under: JobParts, over: JobParts): JobSpec {
-  return { ...UNSAID, ...under, ...over };
-}
-
 /** What is written in a part must not be hidden by a default of the part that it is laid over. */
 function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
   const parts = Object.entries(shape).map(([key, field]): [string, z.ZodType] => {
@@ -262,19 +253,4 @@ function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<str
     return [key, description === undefined ? bare : bare.describe(description)];
   });
   return Object.fromEntries(parts);
-}
-
-/**
- * What a template leaves to its owner. A Job that deletes itself would take its results from the Sweep or Pipeline that counts on them, and the
- * state of its Jobs is the owner's.
- */
-export function refuseOwnersFields(
-  { ttlSecondsAfterFinished, state }: Pick<JobParts, 'ttlSecondsAfterFinished' | 'state'>,
-  at: readonly (string | number)[],
-  issues: z.core.ParsePayload['issues'],
-): void {
-  const refuse = (field: string, why: string): void =>
-    addIssue(issues, [...at, field], `must not be set in a template: ${why}`, 'FieldValueForbidden');
-  if (ttlSecondsAfterFinished !== undefined) refuse('ttlSecondsAfterFinished', 'its Jobs are deleted with their owner');
-  if (state !== undefined && state !== 'Running') refuse('state', "its Jobs take their owner's state");
 }

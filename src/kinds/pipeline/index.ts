@@ -4,11 +4,14 @@ import { asChildSlot, isAwaited } from '../children/slots.js';
 import { costColumn, EVERY_OPERATION, phaseColumn, textColumn } from '../declare.js';
 import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
-import { laidOverWhole } from '../job/schema.js';
+import { laidOver, says } from '../job/parts.js';
 import { unsupportedFields } from '../job/unsupported.js';
 import type { KindDefinition, PlaintextSecretCheck } from '../kind.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
+import { floorsOf } from '../shapes/resources.js';
+import type { ResourceAmounts } from '../amounts.js';
 import type { Images } from '../work.js';
+import { needsOf } from './graph.js';
 import { pipelineMachine } from './machine.js';
 import { stageJobName } from './stage-jobs.js';
 import { pipelineSpec, pipelineStatus, type PipelineSpec, type PipelineStatus } from './schema.js';
@@ -58,12 +61,16 @@ export const pipelineKind: KindDefinition = {
     return { texts: parts.flatMap(({ texts }) => texts), secrets: parts.flatMap(({ secrets }) => secrets) };
   },
   unsupported: unsupportedOfPipeline,
+  asks: mostOfStages,
+  warnings: warningsOfPipeline,
   subresources: ['stages'],
   runsWork: true,
   machine: pipelineMachine,
-  stage({ metadata, spec }: This, name) {
+  stage({ metadata, spec, status }: This, name) {
     const index = spec.stages.findIndex((stage) => stage.name === name);
-    return index < 0 ? undefined : { kind: 'Job', name: stageJobName(metadata, spec, index) };
+    if (index < 0) return undefined;
+    const { job, phase = 'Pending' } = status.stages?.[index] ?? {};
+    return { kind: 'Job', name: stageJobName(metadata, spec, index), phase, begun: job !== undefined };
   },
   awaitsChild: (slot) => slot !== undefined && isAwaited(asChildSlot(slot)),
 };
@@ -83,11 +90,34 @@ function unsupportedOfPipeline(spec: PipelineSpec, images: Images): readonly str
   const { defaults = {}, stages } = spec;
   const found = new Set<string>(spec.maxCostUSD === undefined ? [] : ['spec.maxCostUSD']);
   for (const [index, { template = {} }] of stages.entries()) {
-    for (const field of unsupportedFields(laidOverWhole(defaults, template), images, '')) {
-      const [, name = ''] = /^\.([A-Za-z]+)/.exec(field) ?? [];
-      const at = Object.hasOwn(template, name) ? `spec.stages[${index}].template` : 'spec.defaults';
+    for (const field of unsupportedFields(laidOver(defaults, template), images, '')) {
+      const at = says(template, field) ? `spec.stages[${index}].template` : 'spec.defaults';
       found.add(`${at}${field}`);
     }
   }
   return [...found];
+}
+
+/** What the largest stage needs, of each amount: a machine that has that can run every stage. */
+function mostOfStages({ spec: { defaults = {}, stages } }: This): ResourceAmounts {
+  const floors = stages.map(({ template = {} }) => floorsOf(laidOver(defaults, template).resources));
+  return floors.reduce((most, { milliCpu, memory, disk }) => ({
+    milliCpu: Math.max(most.milliCpu, milliCpu),
+    memory: Math.max(most.memory, memory),
+    disk: Math.max(most.disk, disk),
+  }));
+}
+
+/** An output of a stage is that of its first index; the others have theirs too, and no stage can take them. */
+function warningsOfPipeline({ spec: { defaults = {}, stages } }: This): readonly string[] {
+  const indexes = new Map(stages.map(({ name, template = {} }) => [name, laidOver(defaults, template).completions]));
+  const taken = new Set(
+    stages.flatMap((stage) =>
+      needsOf(stage).flatMap(({ stage: name, path }) => (path[0] === 'dependsOn' ? [] : [name])),
+    ),
+  );
+  return [...taken].flatMap((name) => {
+    const count = indexes.get(name) ?? 1;
+    return count > 1 ? [`stage "${name}" has ${count} indexes: fromStage takes the outputs of index 0 only`] : [];
+  });
 }

@@ -28,7 +28,7 @@ export const pipelineMachine: Machine<PipelineSpec, PipelineStatus, ParentPrivat
     const { phase = 'Pending' } = pipeline.status;
     if (!takeParentMessage(draft, phase, message)) return { outcome: 'Ignored' };
     const after = reconcileParent(draft, phase, rulesOf(pipeline.spec));
-    const status = reportPipeline(draft, pipeline, after);
+    const status = reportPipeline(draft, pipeline, after, failureOf(pipeline.spec.stages, draft));
     return toDecision({ address, object: pipeline, private: kept }, draft, { status, changes: draft.changes() });
   },
   isTerminal: (status) => isFinished(status.phase),

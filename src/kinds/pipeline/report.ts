@@ -1,7 +1,7 @@
 /** The status that a Pipeline shows: built anew from the slots, so that it cannot drift from them. */
 import type { ApiObject } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
-import type { ParentDraft } from '../children/draft.js';
+import type { ParentDraft, ParentEnding } from '../children/draft.js';
 import { reportParent } from '../children/report.js';
 import type { ChildSlot } from '../children/slots.js';
 import { type JobPhase } from '../job/status.js';
@@ -11,10 +11,14 @@ export function reportPipeline(
   draft: ParentDraft,
   { spec, status: before }: ApiObject<PipelineSpec, PipelineStatus>,
   phase: JobPhase,
+  /** The stage that has failed so far, where one has. */
+  failure: ParentEnding | undefined,
 ): PipelineStatus {
   return {
     ...before,
     ...reportParent(draft, phase, before),
+    // What others still do changes nothing of that.
+    ...(failure !== undefined && phase === 'Running' && { reason: failure.reason, message: failure.message }),
     stages: spec.stages.map(({ name }, index) => {
       const slot = draft.slot(index);
       const job = slot?.detail.uid === undefined ? undefined : draft.children.name(index);

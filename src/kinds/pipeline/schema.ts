@@ -1,6 +1,6 @@
 /**
- * The fields of a Pipeline: Jobs in stages. A stage's Job is its template laid over `defaults`, field by field; a
- * field that the template has replaces the whole field of the defaults. Source: spec, "Pipeline"; decisions, "Phases".
+ * The fields of a Pipeline: Jobs in stages. A stage's Job is its template laid over `defaults`: objects field by field,
+ * lists and values whole. Source: spec, "Pipeline"; decisions, "Phases".
  * What the spec leaves open: `failurePolicy` is FailFast (no further stage starts) or Continue (only what needs the failed
  * stage is skipped); an unset `maxParallel` lets every stage run that can.
  */
@@ -28,12 +28,18 @@ const stage = z.object({
   name: zName({ form: 'label', description: "Unique in the Pipeline; part of the name of the stage's Job." }),
   dependsOn: z.array(z.string().min(1)).max(MOST_STAGES).optional().describe('Stages that must have succeeded before.'),
   inputs: z.array(stageInput).max(256).optional().describe('Outputs of earlier stages, as inputs of this one.'),
-  template: jobParts.optional().describe("Spec of the stage's Job, laid over defaults."),
+  template: jobParts
+    .optional()
+    .describe("Spec of the stage's Job, laid over defaults: objects field by field; lists and values replace."),
 });
 
 export const pipelineSpec = z
   .object({
-    defaults: jobParts.optional().describe('Spec that the templates of all stages are laid over.'),
+    defaults: jobParts
+      .optional()
+      .describe(
+        'Spec that the templates of all stages are laid over: objects field by field; lists and values are replaced.',
+      ),
     failurePolicy: z
       .enum(['FailFast', 'Continue'])
       .default('FailFast')

@@ -5,6 +5,7 @@ import { ownerLabel } from '../attempts/names.js';
 import type { ChildPlan, ChildSet, ParentDraft } from '../children/draft.js';
 import { childName } from '../children/names.js';
 import { pinAnnotations } from '../job/from-parent.js';
+import { partsOver } from '../job/parts.js';
 import type { JobParts } from '../job/schema.js';
 import type { Input } from '../shapes/files.js';
 import type { PipelineSpec } from './schema.js';
@@ -67,7 +68,7 @@ function planStage(
     if (uid !== undefined) pins[name] = uid;
     return { name, output: { job: stageJobName(metadata, spec, place), name: output, index: 0 } };
   };
-  const job = { ...defaults, ...stage.template };
+  const job = partsOver(defaults, stage.template ?? {});
   const inputs = [
     ...(job.inputs ?? []).map((input) =>
       input.fromStage === undefined ? input : taken(input.name, input.fromStage.stage, input.fromStage.output),

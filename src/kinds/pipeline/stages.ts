@@ -3,7 +3,10 @@
  * its inputs have names of their own, and what they take is an output that the other stage has. Pure.
  */
 import type { z } from 'zod';
-import { checkJob, type JobParts, laidOver, refuseOwnersFields } from '../job/schema.js';
+import { laidOver } from '../job/parts.js';
+import { checkJob, jobFields, MOST_SPEC_BYTES, sizeOf, TOO_LONG, type JobParts, type JobSpec } from '../job/schema.js';
+import { checkTemplate } from '../job/template.js';
+import { isObject } from '../../api/safe-value.js';
 import { addIssue, addIssueOfRepeats } from '../shapes/rules.js';
 import { STANDING_OUTPUT } from '../shapes/files.js';
 
@@ -19,6 +22,24 @@ interface Stage {
 }
 
 const NOTHING: JobParts = {};
+const TOO_LONG_TOGETHER = `must be at most ${MOST_SPEC_BYTES} bytes as JSON, together with spec.defaults`;
+
+/** Parts of which each is valid may not be so together, such as the hosts of an AllowList under another policy. */
+function checkMerged(
+  defaults: JobParts,
+  template: JobParts,
+  job: JobSpec,
+  at: (string | number)[],
+  issues: Issues,
+): void {
+  const keys = (Object.keys(job) as (keyof JobSpec)[]).filter(
+    (key) => isObject(defaults[key]) && isObject(template[key]),
+  );
+  if (keys.length === 0) return;
+  const both = Object.fromEntries(keys.map((key) => [key, job[key]]));
+  for (const issue of jobFields.safeParse(both).error?.issues ?? [])
+    issues.push({ ...issue, input: undefined, path: [...at, ...issue.path] });
+}
 
 export function checkStages(defaults: JobParts, stages: readonly Stage[], issues: Issues): void {
   const byName = new Map<string, Stage>();
@@ -35,11 +56,14 @@ export function checkStages(defaults: JobParts, stages: readonly Stage[], issues
     if (declared.some(({ name }) => name === output)) return;
     addIssue(issues, path, `is no output of stage "${from}"`, 'FieldValueNotFound', output);
   };
+  const shared = sizeOf(defaults);
   for (const [index, { dependsOn, inputs = [], template = NOTHING }] of stages.entries()) {
     const at = ['stages', index];
     if (dependsOn !== undefined) addIssueOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
-    refuseOwnersFields(template, [...at, 'template'], issues);
+    checkTemplate(template, [...at, 'template'], issues);
     const job = laidOver(defaults, template);
+    if (shared + sizeOf(template) > MOST_SPEC_BYTES) addIssue(issues, [...at, 'template'], TOO_LONG_TOGETHER, TOO_LONG);
+    checkMerged(defaults, template, job, [...at, 'template'], issues);
     checkJob(job, 'Stage', issues, [...at, 'template']);
     const taken = new Set(inputs.length === 0 ? [] : (job.inputs ?? []).map(({ name }) => name));
     for (const [i, { name, fromStage, output }] of inputs.entries()) {
@@ -53,7 +77,7 @@ export function checkStages(defaults: JobParts, stages: readonly Stage[], issues
       if (fromStage) checkOutput(path, fromStage.stage, fromStage.output);
     }
   }
-  refuseOwnersFields(defaults, ['defaults'], issues);
+  checkTemplate(defaults, ['defaults'], issues);
   // Every stage would take it, the one that makes it too.
   for (const [index, { fromStage }] of (defaults.inputs ?? []).entries()) {
     const path = ['defaults', 'inputs', index, 'fromStage'];

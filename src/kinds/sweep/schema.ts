@@ -7,7 +7,8 @@ import { zMap, zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField, cost, estimate } from '../shapes/status.js';
 import { hasNoNul } from '../shapes/program.js';
 import { regionClass } from '../shapes/resources.js';
-import { jobSpec, refuseOwnersFields } from '../job/schema.js';
+import { jobSpec } from '../job/schema.js';
+import { checkTemplate } from '../job/template.js';
 import { JOB_PHASES } from '../job/status.js';
 import { addIssue, addIssueOfRepeats, rules } from '../shapes/rules.js';
 import { countCells } from './cells.js';
@@ -98,7 +99,7 @@ export const sweepSpec = z
         if (allowed.length === 0 || allowed.includes(region)) continue;
         addIssue(issues, ['matrix', 'regions', index], 'is none of template.spec.placement.regions', undefined, region);
       }
-      refuseOwnersFields(value.template.spec, ['template', 'spec'], issues);
+      checkTemplate(value.template.spec, ['template', 'spec'], issues);
       const cells = countCells(value.matrix, value.repetitions);
       if (paramBytes(params) > MOST_PARAM_BYTES)
         addIssue(issues, ['matrix', 'params'], `must be at most ${MOST_PARAM_BYTES} bytes as JSON for any one cell`);
@@ -119,7 +120,10 @@ const cell = z.object({
     .string()
     .optional()
     .describe('Units of work that its indexes have reported, by wallSeconds, as a decimal number.'),
-  wallSeconds: z.number().optional().describe('Seconds from its start to its end.'),
+  wallSeconds: z
+    .number()
+    .optional()
+    .describe('Seconds from its start to its end, without those that it was suspended.'),
 });
 
 export type SweepCell = z.infer<typeof cell>;

@@ -54,6 +54,12 @@ holdRules(test, {
     ['spec.state', 'Running'],
   ],
   limits: [
+    {
+      rule: 'a spec of at most 256 KiB, since each of its Attempts has all of it',
+      within: [['spec.args', Array(2).fill('x'.repeat(100_000))]],
+      beyond: [['spec.args', Array(3).fill('x'.repeat(100_000))]],
+      field: 'spec',
+    },
     ...ENV,
     ...GPUS,
     ...INIT_COMMAND,

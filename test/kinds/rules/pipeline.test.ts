@@ -51,6 +51,24 @@ holdRules(test, {
       field: 'spec.stages[1].template.state',
     },
     {
+      rule: 'a time limit and its alias say the same',
+      within: stages({ name: 'b', template: { ...template, timeout: '9s', activeDeadlineSeconds: 9 } }),
+      beyond: stages({ name: 'b', template: { ...template, timeout: '9s', activeDeadlineSeconds: 1 } }),
+      field: 'spec.stages[1].template.activeDeadlineSeconds',
+    },
+    {
+      rule: 'what a stage and the defaults make together is valid',
+      within: [
+        ['spec.defaults', { network: { egress: { policy: 'AllowList', allow: ['example.org'] } } }],
+        ...stages({ name: 'b', template: { ...template, network: { egress: { presets: [] } } } }),
+      ],
+      beyond: [
+        ['spec.defaults', { network: { egress: { policy: 'AllowList', allow: ['example.org'] } } }],
+        ...stages({ name: 'b', template: { ...template, network: { egress: { policy: 'Open' } } } }),
+      ],
+      field: 'spec.stages[1].template.network.egress.allow',
+    },
+    {
       rule: 'no default deletes the Jobs',
       within: [['spec.defaults.timeout', '1h']],
       beyond: [['spec.defaults.ttlSecondsAfterFinished', 60]],
