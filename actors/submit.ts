@@ -86,13 +86,14 @@ async function create(
       const refusal = verdict && (await verdict);
       if (refusal) return { outcome: 'Refused', refusal };
     }
-    const warnings = kind.asks ? await deps.admission.warnings(kind, prepared.object) : [];
+    const neverFits = kind.asks ? await deps.admission.warnings(kind, prepared.object) : [];
+    const warnings = [...(kind.warnings?.(prepared.object) ?? []), ...neverFits];
     const warned =
       warnings.length === 0
         ? prepared
         : {
             ...prepared,
-            object: obstruct(prepared.object, { neverFits: warnings }),
+            object: obstruct(prepared.object, { neverFits }),
             warnings: [...prepared.warnings, ...warnings],
           };
     return await ask(address, { item: 'write', request, prepared: warned, since: deps.clock() }, deps);

@@ -94,7 +94,12 @@ export async function createChild(
   if (reply.refusal.code !== 'AlreadyExists') return refusedAs(reply);
   const there = await deps.read(address);
   if (!there) return retry('the child went while it was being looked at');
-  if (owns(row.uid, decodeObject(there))) return DONE; // made by an earlier run of this effect
+  const child = decodeObject(there);
+  if (controls(row.uid, child)) {
+    // Made by an earlier run of this effect; or by a client, before its owner knew of it.
+    if (kind.asChild === undefined) return DONE;
+    return deps.tell(row, address, child.metadata.uid, { type: 'ChildAsked' });
+  }
   return { outcome: 'Failed', reason: 'AlreadyExists', message: `${effect.kind} "${effect.name}" belongs to another` };
 }
 
@@ -171,6 +176,10 @@ export function refusedAs(reply: Extract<WriteReply, { outcome: 'Refused' }>): E
   if (reply.parked) return wait(message);
   if (code === 'Unavailable' || code === 'InternalError' || code === 'Conflict') return retry(message);
   return { outcome: 'Failed', reason: code, message };
+}
+
+function controls(uid: string, child: ApiObject): boolean {
+  return (child.metadata.ownerReferences ?? []).some((owner) => owner.uid === uid && owner.controller === true);
 }
 
 function owns(uid: string, child: ApiObject): boolean {

@@ -7,7 +7,7 @@ import { equalJson } from '../../src/api/equal.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { CommitEffect, Effect, LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { onDeleted, lifecycle, tellParent } from '../../src/kinds/lifecycle.js';
+import { onDeleted, lifecycle, tellFormerParent, tellParent } from '../../src/kinds/lifecycle.js';
 import type { Message, DecisionContext, SlotRow } from '../../src/kinds/machine.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import { isLater } from '../effects/commit-effects.js';
@@ -83,6 +83,9 @@ function tellChange(draft: Draft, kind: KindDefinition, message: Message, before
   if (kind.asChild === undefined) return;
   const { address, object, private: kept, version } = draft;
   const asked = message.type === 'MessageReceived' && message.content.type === 'ChildAsked';
+  const former = message.type === 'Updated' ? { before: message.before } : asked ? { asker: message.from } : undefined;
+  const farewell = former && tellFormerParent({ address, object }, former, kind.asChild);
+  if (farewell !== undefined) return void (asked ? draft.volatile : draft.later).push(farewell);
   if (!asked && draft.object === before) return;
   const told = tellParent({ address, object, kept }, asked ? { version } : { before }, kind.asChild);
   if (told === undefined) return;

@@ -5,6 +5,7 @@
  */
 import { encodeObject, stampVersion } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
+import { groupOf } from '../../src/kinds/versions.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import type { Message } from '../../src/kinds/machine.js';
 import { preparePatch } from '../../src/kinds/write/patch.js';
@@ -128,7 +129,8 @@ async function finish(
   if (refusal) {
     // The machine may have touched its side state before it refused: what is committed is read again.
     if (draft.sideState !== undefined) self.state = { at: 'Unknown' };
-    return refused(refusal);
+    const { kind, name } = self.address;
+    return refused({ target: { kind, name, group: groupOf(self.kind) }, ...refusal });
   }
   if (request.dryRun) return rehearsed(self, draft, status, warnings);
   const key = request.idempotency;

@@ -27,5 +27,11 @@ export async function serveStages(
   if (runs === undefined || runner === undefined) {
     throw refuse('NotFound', `${kind.kind} "${name}" has no stage "${stage.slice(0, 64)}"`);
   }
+  if (!runs.begun) {
+    throw refuse('NotFound', `stage "${stage}" is ${runs.phase}: it has no log`, {
+      fix: runs.phase === 'Pending' ? 'Ask again once the stage runs.' : undefined,
+      target: { kind: kind.kind, name },
+    });
+  }
   return serveLogs(x, context, caller, { ...target, kind: runner, name: runs.name, below: 'logs', rest: [] });
 }

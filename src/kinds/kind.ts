@@ -128,6 +128,16 @@ export interface WorkRefusals {
   readonly failed: ErrorCode;
 }
 
+/** The object that runs a stage. */
+export interface StageObject {
+  readonly kind: string;
+  readonly name: string;
+  /** Of the stage. */
+  readonly phase: string;
+  /** False: there is no such object, or not yet. */
+  readonly begun: boolean;
+}
+
 export interface KindDefinition {
   readonly kind: string;
   readonly listKind?: string | undefined;
@@ -211,7 +221,7 @@ export interface KindDefinition {
   /** For kinds with the subresource `cells`. */
   readonly cells?: CellRows | undefined;
   /** For kinds with the subresource `stages`: the object that runs this stage; undefined: the object has none of this name. Pure. */
-  stage?(object: ApiObject, name: string): { readonly kind: string; readonly name: string } | undefined;
+  stage?(object: ApiObject, name: string): StageObject | undefined;
   /**
    * For kinds that run work: whether the owner still waits for the Attempt of this epoch. Asked before an Attempt is made for
    * which it may have asked long ago. `slot`: the stored row of its index, where the kind stores slots. Pure.
@@ -219,6 +229,8 @@ export interface KindDefinition {
   awaitsAttempt?(owner: { readonly kept: unknown; readonly slot: SlotRow | undefined }, epoch: number): boolean;
   /** For kinds that run work: what a Node must have for each piece of it. Pure. */
   asks?(object: ApiObject): ResourceAmounts;
+  /** What a client should know of an object that it makes, though nothing is wrong with it; one line each. Pure. */
+  warnings?(object: ApiObject): readonly string[];
   /** For kinds whose work saves files into a Volume: the name of the one that takes this output. Pure. */
   savesInto?(owner: ApiObject, output: string): string | undefined;
   /** For kinds that run work: what an Attempt of this owner runs. Pure. */

@@ -4,13 +4,35 @@
  * Source: decisions, "Delete"; Kubernetes' garbage collection.
  */
 import type { Address } from '../api/address.js';
-import type { ApiObject } from '../api/object.js';
+import type { ApiObject, ObjectMeta, OwnerReference } from '../api/object.js';
 import type { LaterEffect } from './effect.js';
 import type { AsChild } from './kind.js';
 import type { Message } from './machine.js';
+import type { MessageSender } from './object-message.js';
 
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
 export const ORPHAN_FINALIZER = 'orphan';
+
+/** How work ends whose object is deleted and stays. */
+export const DELETED = {
+  phase: 'Cancelled',
+  reason: 'Deleted',
+  message: 'deleted: a finalizer still holds it',
+} as const;
+
+/**
+ * Deleted, and there only because a finalizer of a client's holds it: nothing collects what it owns until that goes, so its work has to
+ * end by its own decision. What is deleted in the foreground is collected, and what orphans keeps its children.
+ */
+export function isHeldByClient({ deletionTimestamp, finalizers = [] }: ObjectMeta): boolean {
+  if (deletionTimestamp === undefined || finalizers.length === 0) return false;
+  return !finalizers.includes(FOREGROUND_FINALIZER) && !finalizers.includes(ORPHAN_FINALIZER);
+}
+
+/** Deleted, so that what it owns goes by garbage collection. */
+export function isCollected(metadata: ObjectMeta): boolean {
+  return metadata.deletionTimestamp !== undefined && !isHeldByClient(metadata);
+}
 
 export interface LifecycleStep {
   readonly finalizers: readonly string[] | undefined;
@@ -64,9 +86,9 @@ export function tellParent(
   asChild: AsChild | undefined,
 ): LaterEffect | undefined {
   if (asChild === undefined) return undefined;
-  const { uid, generation, ownerReferences = [] } = object.metadata;
-  const owner = ownerReferences.find(({ controller }) => controller === true);
-  if (owner === undefined || !asChild.parents.includes(owner.kind)) return undefined;
+  const { uid, generation } = object.metadata;
+  const owner = parentOf(object, asChild);
+  if (owner === undefined) return undefined;
   const now = said(object);
   if ('before' in occasion) {
     const then = said(occasion.before);
@@ -85,6 +107,34 @@ export function tellParent(
       ...asChild.facts(object, kept),
     },
   };
+}
+
+/**
+ * What an owner hears that waits for an object which is its own no more: a client has taken the reference away, or given it to another. To it
+ * the object is gone. `asker`: an owner that has asked; absent: the object has changed from `before`.
+ */
+export function tellFormerParent(
+  { address, object }: { readonly address: Address; readonly object: ApiObject },
+  former: { readonly before: ApiObject } | { readonly asker: MessageSender },
+  asChild: AsChild | undefined,
+): LaterEffect | undefined {
+  if (asChild === undefined) return undefined;
+  const now = parentOf(object, asChild)?.uid;
+  const { uid } = object.metadata;
+  const message = { type: 'ChildGone', uid, kind: address.kind } as const;
+  if ('asker' in former) {
+    const { asker } = former;
+    return asker.uid === now ? undefined : { type: 'Tell', to: asker.address, uid: asker.uid, message };
+  }
+  const before = parentOf(former.before, asChild);
+  if (before === undefined || before.uid === now) return undefined;
+  const to = { org: address.org, kind: before.kind, project: address.project, name: before.name };
+  return { type: 'Tell', to, uid: before.uid, message };
+}
+
+function parentOf({ metadata }: ApiObject, { parents }: AsChild): OwnerReference | undefined {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner !== undefined && parents.includes(owner.kind) ? owner : undefined;
 }
 
 function said({ status }: ApiObject): { readonly phase: string; readonly reason: string; readonly message: string } {

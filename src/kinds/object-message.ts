@@ -193,6 +193,8 @@ export type ObjectMessage =
 export interface ChildFacts {
   readonly startedAt?: number | undefined;
   readonly endedAt?: number | undefined;
+  /** Of the time between them, how long it was suspended, in ms; absent: not at all. */
+  readonly suspendedMs?: number | undefined;
   /** Units of work done, as the work has counted them. */
   readonly units?: number | undefined;
 }

@@ -83,6 +83,9 @@ test('with Continue only what needs the failed stage is skipped', async (t) => {
   const pipeline = await parents.ended(at('on'));
   t.is(outcomeOf(pipeline), 'Failed StageFailed');
   t.deepEqual(phasesOf(pipeline, 'stages'), ['Skipped', 'Failed', 'Skipped', 'Succeeded']);
+  const skipped = await parents.client().get(`${at('on')}/stages/last/logs`);
+  t.is(skipped.status, 404);
+  t.is(textAt(skipped.body, 'message'), 'stage "last" is Skipped: it has no log');
 });
 
 test('templates lie over the defaults, field by field', async (t) => {

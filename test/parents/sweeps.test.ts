@@ -94,7 +94,8 @@ test('Suspended, Running and Cancelled reach the Jobs of the cells', async (t) =
   const resting = await parents.once(at('moods'), 'rests', (sweep) => textAt(sweep, 'status', 'phase') === 'Suspended');
   t.deepEqual(phasesOf(resting, 'cells'), ['Suspended', 'Suspended', 'Pending']);
   t.is((await parents.merge(at('moods'), { state: 'Running' })).status, 200);
-  await parents.once(at('moods'), 'begins the last', (sweep) => phasesOf(sweep, 'cells')[2] === 'Running');
+  const last = (sweep: unknown): boolean => phasesOf(sweep, 'cells').join() === 'Succeeded,Succeeded,Running';
+  await parents.once(at('moods'), 'begins the last', last);
   t.is((await parents.merge(at('moods'), { state: 'Cancelled' })).status, 200);
   const sweep = await parents.ended(at('moods'));
   t.is(outcomeOf(sweep), 'Cancelled Cancelled');
@@ -208,4 +209,29 @@ test('a Sweep that is deleted takes its Jobs with it', async (t) => {
   await until('it is gone', async () => (await parents.client().get(at('leaving'))).status === 404, 60_000);
   const jobs = await parents.client().get(`${JOBS}?labelSelector=svc.dev%2Fsweep%3Dleaving`);
   t.is(listAt(jobs.body, 'items').length, 0);
+});
+
+test('a Job that a client takes away from its Sweep is gone for it, whoever has it then, and its cell has failed', async (t) => {
+  await parents.post('Sweep', 'robbed', { repetitions: 2, maxParallel: 1, template: template('exec sleep 600') });
+  const busy = await parents.once(at('robbed'), 'runs', (sweep) => phasesOf(sweep, 'cells')[0] === 'Running');
+  const job = `${JOBS}/${textAt(listAt(busy, 'status', 'cells')[0], 'object')}`;
+  const patch = { metadata: { ownerReferences: null } };
+  t.is((await parents.client().merge(job, patch)).status, 200);
+  const next = await parents.once(at('robbed'), 'goes on', (sweep) => phasesOf(sweep, 'cells')[1] === 'Running');
+  t.deepEqual(phasesOf(next, 'cells'), ['Failed', 'Running']);
+  t.is((await parents.client().remove(at('robbed'))).status, 200);
+  t.is((await parents.client().remove(job)).status, 200);
+});
+
+test('what is deleted and held by a finalizer of a client ends its work, a Job as well as the cells of a Sweep', async (t) => {
+  const finalizers = ['example.org/hold'];
+  await parents.post('Sweep', 'held', { repetitions: 2, maxParallel: 2, template: template('exec sleep 600') });
+  await parents.once(at('held'), 'runs', (sweep) => phasesOf(sweep, 'cells').join() === 'Running,Running');
+  t.is((await parents.client().merge(at('held'), { metadata: { finalizers } })).status, 200);
+  t.is((await parents.client().remove(at('held'))).status, 200);
+  const sweep = await parents.ended(at('held'));
+  t.is(outcomeOf(sweep), 'Cancelled Deleted');
+  t.deepEqual(phasesOf(sweep, 'cells'), ['Cancelled', 'Cancelled']);
+  t.is((await parents.client().merge(at('held'), { metadata: { finalizers: null } })).status, 200);
+  await until('it is gone', async () => (await parents.client().get(at('held'))).status === 404, 30_000);
 });

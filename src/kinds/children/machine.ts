@@ -5,7 +5,9 @@
  */
 import type { Refusal } from '../../api/refusal.js';
 import { forgetTimer } from '../attempts/decision.js';
+import { STAYS_CANCELLED } from '../job/fold-spec.js';
 import { isFinished, type JobPhase } from '../job/status.js';
+import { isCollected } from '../lifecycle.js';
 import type { Message } from '../machine.js';
 import type { ParentDraft } from './draft.js';
 import { takeChildFailure, takeChildMessage } from './messages.js';
@@ -39,7 +41,7 @@ export function takeParentMessage(draft: ParentDraft, phase: JobPhase | undefine
 }
 
 function isLive(draft: ParentDraft, phase: JobPhase | undefined): boolean {
-  return !isFinished(phase) && draft.metadata.deletionTimestamp === undefined;
+  return !isFinished(phase) && !isCollected(draft.metadata);
 }
 
 /** A cancelled one stays cancelled. */
@@ -50,5 +52,6 @@ export function checkState(kind: string, state: DesiredState, before: DesiredSta
     code: 'Invalid',
     message: `spec.state: ${message}`,
     causes: [{ field: 'spec.state', message, reason: 'FieldValueInvalid' }],
+    fix: STAYS_CANCELLED,
   };
 }

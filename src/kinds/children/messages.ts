@@ -62,7 +62,8 @@ function takeChange(draft: ParentDraft, from: MessageSender, change: ChildChange
   }
   const { asked: _asked, unheard: _unheard, ...rest } = told;
   const units = change.units === undefined ? {} : { units: change.units };
-  draft.put({ ...slot, phase: end, detail: { ...rest, endedAt: change.endedAt ?? draft.now, ...units } });
+  const rested = change.suspendedMs === undefined ? {} : { suspendedMs: change.suspendedMs };
+  draft.put({ ...slot, phase: end, detail: { ...rest, endedAt: change.endedAt ?? draft.now, ...units, ...rested } });
   return true;
 }
 

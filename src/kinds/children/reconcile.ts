@@ -9,6 +9,7 @@ import { setTimers } from '../attempts/decision.js';
 import type { EventType } from '../events/table.js';
 import { emit } from '../events/emit.js';
 import { isFinished, type JobPhase } from '../job/status.js';
+import { DELETED, isCollected } from '../lifecycle.js';
 import type { ParentDraft, ParentEnding } from './draft.js';
 import { propagate, startChild } from './requests.js';
 
@@ -29,7 +30,7 @@ export interface ParentRules {
 
 /** Returns the phase that the owner has after this decision; `phase` is the one before. */
 export function reconcileParent(draft: ParentDraft, phase: JobPhase, rules: ParentRules): JobPhase {
-  if (draft.metadata.deletionTimestamp !== undefined) {
+  if (isCollected(draft.metadata)) {
     // Its children go by garbage collection, and nothing new begins.
     arm(draft, {});
     return phase;
@@ -40,17 +41,20 @@ export function reconcileParent(draft: ParentDraft, phase: JobPhase, rules: Pare
   }
   // All that was asked for is there, whatever else was about to end it.
   if (draft.counts.slots.Succeeded === draft.children.total) return finish(draft, undefined, rules);
+  if (draft.private.ending === undefined && draft.metadata.deletionTimestamp !== undefined)
+    draft.keep({ ending: DELETED });
   if (draft.private.ending === undefined && draft.state === 'Cancelled') draft.keep({ ending: CANCELLED });
   if (draft.private.ending !== undefined) return end(draft, draft.private.ending, phase, rules);
   rules.skip?.(draft);
   if (draft.over === draft.children.total) return finish(draft, rules.failure(draft), rules);
-  propagate(draft, draft.state);
   if (draft.state === 'Suspended') {
+    propagate(draft, 'Suspended');
     arm(draft, {});
     return draft.counts.slots.Active === draft.counts.live.Suspended ? 'Suspended' : phase;
   }
-  fill(draft, rules);
-  arm(draft, { retry: retryAt(draft) });
+  propagate(draft, 'Running', rules.window);
+  const filled = fill(draft, rules);
+  arm(draft, { retry: filled ? retryAt(draft) : draft.now + NEXT_MS });
   return draft.private.startedAt === undefined ? 'Pending' : 'Running';
 }
 
@@ -86,17 +90,30 @@ function ttlAt(draft: ParentDraft, { ttlSecondsAfterFinished: seconds }: ParentR
   return seconds === undefined ? undefined : (draft.private.finishedAt ?? draft.now) + seconds * 1000;
 }
 
-/** Refused creates that are due first, then children that were never begun. */
-function fill(draft: ParentDraft, rules: ParentRules): void {
+/**
+ * What one decision may ask for, as JSON: it is one commit, which the writes of others wait for. One child always begins; the others
+ * follow `NEXT_MS` later, or with the next message.
+ */
+const MOST_BYTES = 512 * 1024;
+const NEXT_MS = 100;
+
+/** Refused creates that are due first, then children that were never begun. Answers false when more are to begin than one decision may ask for. */
+function fill(draft: ParentDraft, rules: ParentRules): boolean {
+  let bytes = 0;
   const due = [...draft.openSlots('Waiting')].filter(({ detail }) => (detail.retryAt ?? 0) <= draft.now);
-  for (const { index } of due) startChild(draft, index);
-  let room = rules.window - draft.open;
-  if (room <= 0) return;
-  for (const index of rules.ready(draft)) {
-    startChild(draft, index);
-    room -= 1;
-    if (room <= 0) return;
+  for (const { index } of due) {
+    if (bytes >= MOST_BYTES) return false;
+    bytes += startChild(draft, index);
   }
+  let room = rules.window - draft.open;
+  if (room <= 0) return true;
+  for (const index of rules.ready(draft)) {
+    if (bytes >= MOST_BYTES) return false;
+    bytes += startChild(draft, index);
+    room -= 1;
+    if (room <= 0) return true;
+  }
+  return true;
 }
 
 function retryAt(draft: ParentDraft): number | undefined {

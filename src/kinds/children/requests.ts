@@ -6,13 +6,15 @@ import type { LaterEffect } from '../effect.js';
 import type { ParentDraft } from './draft.js';
 import type { ChildSlot, DesiredState } from './slots.js';
 
-/** I8: to be called in the decision that stores the slot. */
-export function startChild(draft: ParentDraft, index: number): void {
+/** I8: to be called in the decision that stores the slot. Answers how long the request is, as JSON. */
+export function startChild(draft: ParentDraft, index: number): number {
   const before = draft.slot(index);
   const refusals = before?.detail.refusals;
   const detail = refusals === undefined ? {} : { refusals };
   draft.put({ index, epoch: (before?.epoch ?? 0) + 1, phase: 'Active', failures: 0, detail });
-  draft.effects.push(makeChild(draft, index));
+  const request = makeChild(draft, index);
+  draft.effects.push(request);
+  return JSON.stringify(request).length;
 }
 
 export function makeChild(draft: ParentDraft, index: number): LaterEffect {
@@ -26,10 +28,16 @@ export function makeChild(draft: ParentDraft, index: number): LaterEffect {
   };
 }
 
-/** Every child that exists takes the owner's state, once: what a client asks of one child afterwards is left alone. */
-export function propagate(draft: ParentDraft, state: DesiredState): void {
-  const behind = [...draft.openSlots('Active')].filter(({ detail }) => (detail.asked ?? 'Running') !== state);
-  for (const slot of behind) {
+/**
+ * Every child that exists takes the owner's state, once: what a client asks of one child afterwards is left alone. `most`: so many may
+ * have it at the same time, the first of them first; the others follow as those end.
+ */
+export function propagate(draft: ParentDraft, state: DesiredState, most: number = Number.POSITIVE_INFINITY): void {
+  const active = [...draft.openSlots('Active')];
+  const behind = active.filter(({ detail }) => (detail.asked ?? 'Running') !== state);
+  const room = most - (active.length - behind.length);
+  if (room <= 0) return;
+  for (const slot of behind.slice(0, room)) {
     draft.put({ ...slot, detail: { ...slot.detail, asked: state } });
     draft.effects.push(askState(draft, slot, state));
   }

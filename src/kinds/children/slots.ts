@@ -44,6 +44,8 @@ export interface ChildDetail {
   /** ms since the epoch. */
   readonly startedAt?: number | undefined;
   readonly endedAt?: number | undefined;
+  /** Of the time between them, how long it was suspended, in ms. */
+  readonly suspendedMs?: number | undefined;
   /** Units of work that it says it has done. */
   readonly units?: number | undefined;
   /** Creates that were refused in a row. */

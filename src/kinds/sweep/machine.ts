@@ -52,12 +52,13 @@ function rulesOf({ maxParallel }: SweepSpec): ParentRules {
     },
     failure: ({ counts: { slots }, children: { total } }): ParentEnding | undefined => {
       if (slots.Succeeded === total) return undefined;
-      const cancelled = slots.Cancelled === 0 ? '' : ` and ${slots.Cancelled} were cancelled`;
-      return {
-        phase: 'Failed',
-        reason: 'CellsFailed',
-        message: `${slots.Failed} of ${total} cells failed${cancelled}; GET …/cells?phase=Failed lists them`,
-      };
+      const ends = [
+        ...(slots.Failed === 0
+          ? []
+          : [`${slots.Failed} of ${total} cells failed: GET …/cells?phase=Failed lists them`]),
+        ...(slots.Cancelled === 0 ? [] : [`${slots.Cancelled} of ${total} cells were cancelled`]),
+      ];
+      return { phase: 'Failed', reason: 'CellsFailed', message: ends.join('; ') };
     },
     events: { Succeeded: 'sweep.succeeded', Failed: 'sweep.failed', Cancelled: 'sweep.cancelled' },
   };

@@ -30,12 +30,12 @@ export function reportSweep(
   phase: JobPhase,
 ): SweepStatus {
   const { status: before } = sweep;
-  const { slots } = draft.counts;
+  const { slots, live } = draft.counts;
   const { best } = draft.private;
   return {
     ...before,
     ...reportParent(draft, phase, before),
-    active: slots.Active,
+    active: slots.Active - live.Suspended,
     succeeded: slots.Succeeded,
     failed: slots.Failed,
     cancelled: phase === 'Cancelled' ? draft.children.total - slots.Succeeded - slots.Failed : slots.Cancelled,

@@ -7,9 +7,9 @@ export interface Best {
   readonly rate: number;
 }
 
-/** ms; absent before its end, and for a cell that never started. */
-export function wallMs({ detail: { startedAt, endedAt } }: ChildSlot): number | undefined {
-  return startedAt === undefined || endedAt === undefined ? undefined : Math.max(0, endedAt - startedAt);
+/** ms without the time that it was suspended; absent before its end, and for a cell that never started. */
+export function wallMs({ detail: { startedAt, endedAt, suspendedMs = 0 } }: ChildSlot): number | undefined {
+  return startedAt === undefined || endedAt === undefined ? undefined : Math.max(0, endedAt - startedAt - suspendedMs);
 }
 
 /** Units per second; absent without reports, and where no time has passed. */

@@ -175,7 +175,8 @@ function checkSweep(world: World): void {
   const spec = sweep.object.spec as SweepSpec;
   const rows = [...sweep.rows.values()];
   const having = (phase: string): number => rows.filter((row) => row.phase === phase).length;
-  equal(status.active ?? 0, having('Active'));
+  const resting = rows.filter(({ phase, detail }) => phase === 'Active' && detail?.['live'] === 'Suspended').length;
+  equal(status.active ?? 0, having('Active') - resting);
   equal(status.succeeded ?? 0, having('Succeeded'));
   equal(status.failed ?? 0, having('Failed'));
   equal(status.cells?.length, status.total);

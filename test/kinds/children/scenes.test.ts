@@ -316,3 +316,65 @@ test('a Pipeline that has ended goes after its time, and only after it', (t) => 
     [{ type: 'DeleteSelf' }],
   );
 });
+
+test('what was suspended goes on as many at a time as maxParallel lets, the others as those end', (t) => {
+  const owner = sweep({ repetitions: 4, maxParallel: 3 });
+  for (const index of [0, 1, 2]) owner.hear(index, 'Running');
+  owner.change({ state: 'Suspended' });
+  for (const index of [0, 1, 2]) owner.hear(index, 'Suspended', {}, 11);
+  t.is((owner.object.status as SweepStatus).active, 0, 'what rests is not active');
+  owner.change({ maxParallel: 1 });
+  owner.change({ state: 'Running' });
+  const resumed = (): readonly string[] => owner.asked('PatchChild').map(({ name }) => name);
+  t.deepEqual(resumed(), [owner.job(0)]);
+  owner.hear(0, 'Running', {}, 12);
+  t.deepEqual(resumed(), []);
+  owner.hear(0, 'Succeeded', {}, 13);
+  t.deepEqual(resumed(), [owner.job(1)]);
+  owner.hear(1, 'Succeeded', {}, 14);
+  t.deepEqual(resumed(), [owner.job(2)]);
+  owner.hear(2, 'Succeeded', {}, 15);
+  t.is(owner.asked('CreateChild').length, 1, 'and then the cells that never began');
+});
+
+test('the time that a cell was suspended is no time of its work', (t) => {
+  const owner = sweep();
+  owner.hear(0, 'Running', { startedAt: NOW });
+  owner.hear(0, 'Succeeded', { startedAt: NOW, endedAt: NOW + 10_000, suspendedMs: 8000, units: 100 });
+  t.like((owner.object.status as SweepStatus).cells?.[0], { wallSeconds: 2, unitsPerSecond: '50' });
+});
+
+test('while other stages go on, a Pipeline names the stage that has failed', (t) => {
+  const stages = ['a', 'b'].map((name) => ({ name, template: JOB }));
+  const owner = new Owner(pipelineKind, { stages }).note();
+  owner.hear(0, 'Running');
+  owner.hear(1, 'Running');
+  owner.hear(0, 'Failed', { reason: 'CustomerExit', endedAt: NOW });
+  t.like(owner.object.status, { phase: 'Running', reason: 'StageFailed', message: 'stage "a" failed: CustomerExit' });
+});
+
+test('children of a large template begin in pieces, so that no commit holds up the writes of others, and all of them begin', (t) => {
+  const args = [`echo ${'x'.repeat(100_000)}`];
+  const owner = new Owner(sweepKind, {
+    template: { spec: { command: ['sh', '-c'], args } },
+    repetitions: 40,
+    maxParallel: 32,
+  });
+  const sizes: number[] = [];
+  let begun = 0;
+  for (let now = NOW; begun < 32 && sizes.length < 32; now += 100) {
+    const asked = owner.asked('CreateChild');
+    begun += asked.length;
+    sizes.push(JSON.stringify(asked).length);
+    const [timer] = owner.effects.filter(({ type }) => type === 'ArmTimer');
+    if (begun < 32) t.deepEqual(timer, { type: 'ArmTimer', timer: 'retry', at: now + 100 });
+    owner.decide({ type: 'TimerFired', timer: 'retry', generation: 1 }, now + 100);
+  }
+  t.is(begun, 32);
+  t.true(Math.max(...sizes) < 1024 * 1024, sizes.join());
+});
+
+test('one child begins however large it is', (t) => {
+  const owner = sweep({ template: { spec: { command: ['sh', '-c'], args: ['x'.repeat(200_000)] } }, repetitions: 2 });
+  t.is(owner.made.size, 2);
+});
