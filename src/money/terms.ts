@@ -39,7 +39,8 @@ export function firstHold(terms: Terms): USD {
   return priceOfTime(terms, terms.unitMs).plus(timeAtRate(terms, terms.reserveMs));
 }
 
-function timeAtRate({ rateUSDPerHour, incrementMs }: Terms, ms: number): USD {
+/** What `ms` of work cost in whole increments. */
+export function timeAtRate({ rateUSDPerHour, incrementMs }: Terms, ms: number): USD {
   const billed = Math.ceil(ms / incrementMs) * incrementMs;
   return toNanoUSD(new USD(rateUSDPerHour).times(billed).dividedBy(HOUR_MS));
 }
