@@ -85,7 +85,7 @@ export async function openObjects(deps: ActorsDeps) {
   });
   const submitting: SubmitDeps = {
     ...{ kindOf, decisionContext, admission, clock, responses, turns: openOrgTurns() },
-    ...{ deliver: registry.deliver, paused: pause.current },
+    ...{ deliver: registry.deliver, paused: pause.current, priceTags: deps.priceTags },
   };
   return {
     /** `afterCommit` takes what commits ask for, and is to be connected at once. */

@@ -4,6 +4,7 @@ import type { Inputs } from '../../actors/work/inputs.js';
 import type { Webhooks } from '../../actors/delivery/open.js';
 import { openAdmissionSwitch } from '../../storage/admissions.js';
 import type { AttemptTokens } from '../../storage/envelope/attempt-tokens.js';
+import { priceTags } from '../../storage/envelope/price-tags.js';
 import { openTimers } from '../../storage/queues/timers.js';
 import { neverDialled } from '../engines/dialer/never-dialled.js';
 import { allowAddresses } from '../engines/dialer/special-addresses.js';
@@ -67,6 +68,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
     engine,
     endpoints: deps.endpoints,
     prices: prices.current,
+    priceTags: priceTags(deps.keys),
     inputs,
     access: engine?.apiDirectory === undefined ? undefined : attemptAccess(engine.apiDirectory, tokens),
     keepOutput: keepOutput(blobs, stopping),
