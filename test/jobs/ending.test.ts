@@ -312,6 +312,18 @@ test('work is estimated, created and run at the rate of what it asks for, unless
   t.is(textAt(attempt?.body, 'status', 'placement', 'rateUSDPerHour'), '0.000325');
 });
 
+test('a change with the ETag that was read is made, and with an older one nothing changes', async (t) => {
+  const client = jobs.client();
+  await jobs.post('guarded', { command: ['true'], state: 'Suspended' });
+  const etag = (await client.get(`${JOBS}/guarded`)).headers.get('etag') ?? '';
+  const change = (backoffLimit: number) =>
+    client.merge(`${JOBS}/guarded`, { spec: { backoffLimit } }, { 'if-match': etag });
+  t.is((await change(2)).status, 200);
+  t.is((await change(3)).status, 412);
+  t.is(numberAt((await client.get(`${JOBS}/guarded`)).body, 'spec', 'backoffLimit'), 2);
+  t.is((await client.remove(`${JOBS}/guarded`, undefined, { 'if-match': etag })).status, 412);
+});
+
 test('a dry run returns an estimate and stores nothing, also when it is refused', async (t) => {
   const client = jobs.client();
   const answer = await client.post(`${JOBS}?dryRun=All`, objectOf('Job', 'only-asked', { command: ['true'] }));
