@@ -3,6 +3,7 @@
  * the receiver compares them with its own state, so repeats and late arrivals are harmless.
  */
 import type { Address } from '../api/address.js';
+import type { Segment } from '../money/hold.js';
 import type { ResourceAmounts } from './amounts.js';
 import type { BrowserTool } from './workspace/browser-tools.js';
 
@@ -170,6 +171,22 @@ export type ObjectMessage =
   | { readonly type: 'ChildAsked' }
   /** Child → owner: I no longer exist. */
   | { readonly type: 'ChildGone'; readonly uid: string; readonly kind: string }
+  /** Ledger → object: what it has cost so far. Goes into `status.cost` of every kind in the same way, before its machine sees a message. */
+  | { readonly type: 'CostChanged'; readonly cost: CostFigures; readonly revision: number }
+  /** Ledger → Budget: what is spent and held in its current period. */
+  | ({ readonly type: 'SpendChanged'; readonly revision: number } & SpendFigures)
+  /** Ledger → Attempt: no money for the time after `until` (ms). `sequence` is its hold's: an older one means nothing. */
+  | {
+      readonly type: 'FundingRefused';
+      readonly by: 'Budget' | 'Cap' | 'Wallet';
+      /** Of the Budget. */
+      readonly name?: string | undefined;
+      readonly availableUSD: string;
+      readonly until: number;
+      readonly sequence: number;
+    }
+  /** Ledger → Attempt: what was refused has its money again. */
+  | { readonly type: 'FundingRestored'; readonly sequence: number }
   /** Answer of a `CollectProject` pass, from the object to itself: so many objects are still in the project. */
   | { readonly type: 'ProjectCollected'; readonly project: string; readonly remaining: number }
   /**
@@ -197,6 +214,26 @@ export interface ChildFacts {
   readonly suspendedMs?: number | undefined;
   /** Units of work done, as the work has counted them. */
   readonly units?: number | undefined;
+}
+
+/** As the ledger has them; amounts are decimal strings in USD, times ms. */
+export interface CostFigures {
+  readonly totalUSD: string;
+  readonly heldUSD: string;
+  readonly segments: Readonly<Partial<Record<Segment, string>>>;
+  readonly covered: readonly Segment[];
+  /** Of all capacity that is billed now; absent: none is. */
+  readonly rateUSDPerHour?: string | undefined;
+  readonly fundedUntil?: number | undefined;
+}
+
+export interface SpendFigures {
+  /** `2026-11`, or `total`. */
+  readonly period: string;
+  readonly spentUSD: string;
+  readonly heldUSD: string;
+  /** A hold was refused by this Budget since anything became free. */
+  readonly refusing: boolean;
 }
 
 /** A revision of a Volume, and the blob that it is. */
