@@ -3,8 +3,10 @@ import type { Address } from '../src/api/address.js';
 import type { ComputeEngine } from '../src/engines/compute/contract/engine.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { PublicEndpoints } from '../src/kinds/machine.js';
+import type { PriceBook } from '../src/money/price-book.js';
 import type { AdmissionSwitch } from '../storage/admissions.js';
 import type { CommittedChange, Committer } from '../storage/commit/request.js';
+import type { PriceTags } from '../storage/envelope/price-tags.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
 import type { AdmissionDeps } from './admission/admission.js';
 import type { EffectDeps } from './effects/table.js';
@@ -32,6 +34,10 @@ export interface ActorsDeps {
   readonly engine: ComputeEngine | undefined;
   /** Where people find this deployment. */
   readonly endpoints?: PublicEndpoints | undefined;
+  /** The price book that is in use now; absent: everything is free. */
+  readonly prices?: (() => PriceBook) | undefined;
+  /** Absent: no create can be bound to an estimate. */
+  readonly priceTags?: PriceTags | undefined;
   readonly inputs: Inputs;
   /** How work reaches its own API; absent where there is none. */
   readonly access?: WorkSpecDeps['access'];

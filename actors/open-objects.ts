@@ -59,7 +59,10 @@ export async function openObjects(deps: ActorsDeps) {
   // I9: the one place where a machine's clock, ids and randomness come from.
   const { endpoints } = deps;
   const images = deps.engine?.images;
-  const decisionContext = (): DecisionContext => ({ now: clock(), uid: randomUUID, randomBytes, endpoints, images });
+  const decisionContext = (): DecisionContext => ({
+    ...{ now: clock(), uid: randomUUID, randomBytes, endpoints, images },
+    prices: deps.prices?.(),
+  });
   let generation = 0;
   const afterCommit = openAfterCommit();
   const tree = openActorTree((message) => deps.observe.problem('the actors', message));
@@ -82,7 +85,7 @@ export async function openObjects(deps: ActorsDeps) {
   });
   const submitting: SubmitDeps = {
     ...{ kindOf, decisionContext, admission, clock, responses, turns: openOrgTurns() },
-    ...{ deliver: registry.deliver, paused: pause.current },
+    ...{ deliver: registry.deliver, paused: pause.current, priceTags: deps.priceTags },
   };
   return {
     /** `afterCommit` takes what commits ask for, and is to be connected at once. */

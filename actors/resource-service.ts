@@ -23,7 +23,7 @@ interface WriteBase {
   readonly fieldValidation: 'Strict' | 'Warn' | 'Ignore';
   readonly fieldManager: string;
   readonly idempotency?: { readonly key: string; readonly fingerprint: string } | undefined;
-  /** From `If-Match`. */
+  /** The entity tag of `If-Match`, without its quotes; of a create, that of an estimate. */
   readonly ifMatch?: string | undefined;
   /** Paths of duplicate members in the body, found while parsing it. */
   readonly duplicates: readonly string[];

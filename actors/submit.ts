@@ -9,12 +9,14 @@ import { obstruct } from '../src/kinds/estimate.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { DecisionContext } from '../src/kinds/machine.js';
 import { prepareCreate } from '../src/kinds/write/create.js';
+import type { PriceTags } from '../storage/envelope/price-tags.js';
 import type { Clock, Responses } from '../storage/store.js';
 import type { Admission, Verdict } from './admission/admission.js';
 import type { Pause } from './admission/pause.js';
 import { isService } from './caller.js';
 import type { Item } from './mailbox.js';
 import type { OrgTurns } from './org-turns.js';
+import { checkConsent, tagOf } from './price-consent.js';
 import { replay } from './resource/replay.js';
 import type { Caller, WriteReply, WriteRequest } from './resource-service.js';
 
@@ -29,6 +31,8 @@ export interface SubmitDeps {
   readonly responses: Responses;
   /** What is not taken from clients now, and why. */
   paused(): Pause | undefined;
+  /** Absent: no create can be bound to an estimate. */
+  readonly priceTags?: PriceTags | undefined;
 }
 
 const PAUSED_RETRY_SECONDS = 30;
@@ -79,6 +83,10 @@ async function create(
   const context = { context: deps.decisionContext(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };
   const prepared = prepareCreate(kind, address, request.body, context);
   if (prepared.outcome === 'Refused') return prepared;
+  if (ifMatch !== undefined) {
+    const refusal = checkConsent(address.org, prepared.object, ifMatch, deps.priceTags);
+    if (refusal !== undefined) return { outcome: 'Refused', refusal };
+  }
   const leave = deps.admission.enter(address.org, address.project);
   try {
     for (const check of CHECKS) {
@@ -96,7 +104,9 @@ async function create(
             object: obstruct(prepared.object, { neverFits }),
             warnings: [...prepared.warnings, ...warnings],
           };
-    return await ask(address, { item: 'write', request, prepared: warned, since: deps.clock() }, deps);
+    const reply = await ask(address, { item: 'write', request, prepared: warned, since: deps.clock() }, deps);
+    const tag = dryRun ? tagOf(address.org, warned.object, deps.priceTags) : undefined;
+    return tag === undefined || reply.outcome === 'Refused' ? reply : { ...reply, etag: tag };
   } finally {
     leave();
   }

@@ -224,6 +224,13 @@ export const SETTINGS = {
     path.optional(),
     "Files of the catalogs that every org sees (models, images, …). Unset: the program's own. Read at the start and again on SIGHUP.",
   ),
+  priceBook: setting(
+    'TROUPE_PRICEBOOK',
+    'path',
+    undefined,
+    path.optional(),
+    "File of the price book: what capacity, storage, image builds and models cost. Unset: the program's own (`ops/catalog/pricebook.yaml`). Read at the start and again on SIGHUP; other prices need another `pricebookVersion`. What is admitted keeps its price.",
+  ),
   catalogUnusable: setting(
     'TROUPE_CATALOG_UNUSABLE',
     'hide, list',

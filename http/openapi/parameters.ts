@@ -67,7 +67,10 @@ export const IDEMPOTENCY_KEY: Parameter = header(
 
 export const WRITE_HEADERS: readonly Parameter[] = [
   IDEMPOTENCY_KEY,
-  header('If-Match', 'ETag of the object that is to be changed; another version is 412.'),
+  header(
+    'If-Match',
+    'ETag of the object that is to be changed; another version is 412. Of a create: ETag of its dry run, which agrees to its rate and up to 10 % more; above that 402, and 412 with the tag of anything else.',
+  ),
 ];
 
 /** Of a read. */

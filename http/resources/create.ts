@@ -1,6 +1,6 @@
 /** Creates an object: the name it gets, and what the URL and the body must agree on. */
 import { generateName } from '../../src/api/names.js';
-import { refuse, RefusalError } from '../../src/api/refusal.js';
+import { RefusalError } from '../../src/api/refusal.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { addressOf, authorise, isProjectKind } from '../auth/authorise.js';
@@ -31,11 +31,6 @@ export async function createObject(
   const { batch } = kind;
   const bytes = await context.bodies.read(x, batch?.bytes);
   const options = readWriteOptions(x, bytes);
-  if (options.ifMatch !== undefined) {
-    throw refuse('Unsupported', 'If-Match on create (binding to an estimate) is not supported yet', {
-      causes: [{ field: 'If-Match', reason: 'Unsupported', message: 'the header is not supported on create' }],
-    });
-  }
   const parsed =
     isProjectKind(kind) && mediaType(x, '') === PROTOBUF
       ? { value: parseProtobuf(bytes), duplicates: [] }

@@ -1,6 +1,6 @@
 /**
  * The objects that the deployment keeps for itself: the bootstrap org, the Node of this machine, and the catalogs, which are read
- * again at each SIGHUP.
+ * again at each SIGHUP, as is the price book.
  */
 import { randomBytes } from 'node:crypto';
 import type { Actors } from '../../actors/open.js';
@@ -8,6 +8,7 @@ import { ensureBootstrapOrg, keep, type OrgDeps } from '../../actors/orgs.js';
 import { openOrgs } from '../../storage/orgs.js';
 import { BOOTSTRAP_ORG } from '../api/access/role.js';
 import { LOCAL_NODE } from '../kinds/node/local.js';
+import type { Prices } from './catalog/prices.js';
 import type { LeaderDeps } from './leader.js';
 import { keepCatalog, type CatalogChanges } from './catalog/store-catalog.js';
 import { readCatalog } from './catalog/read-catalog.js';
@@ -19,6 +20,7 @@ import { onHangup } from './signals.js';
 export async function keepDeployment(
   { config, store, engine, log }: Pick<LeaderDeps, 'config' | 'store' | 'engine' | 'log'>,
   actors: Pick<Actors, 'write' | 'resources' | 'keepAnswer'>,
+  prices: Prices,
   stopping: AbortSignal,
 ): Promise<OrgDeps> {
   const orgs: OrgDeps = {
@@ -31,14 +33,18 @@ export async function keepDeployment(
   };
   await ensureBootstrapOrg(orgs);
   const capacity = await engine?.facts(stopping);
-  const readAgain = async (): Promise<CatalogChanges> => {
+  const keepObjects = async (): Promise<CatalogChanges> => {
     const own = capacity?.refusal === undefined ? capacity : undefined;
-    const objects = listedEntries(await readCatalog(own, config.catalogDir), config.catalogUnusable);
-    return keepCatalog(objects, actors, stopping);
+    const objects = await readCatalog(own, prices.current(), config.catalogDir);
+    return keepCatalog(listedEntries(objects, config.catalogUnusable), actors, stopping);
+  };
+  const readAgain = async (): Promise<CatalogChanges> => {
+    await prices.readAgain();
+    return keepObjects();
   };
   await keep([{ address: LOCAL_NODE, spec: {} }], orgs);
   // Files that were broken since the start do not keep a standby from taking over: what is stored stays.
-  await readAgain().catch((error: unknown) => {
+  await keepObjects().catch((error: unknown) => {
     if (!logFaults(error, log)) throw error;
   });
   onHangup(openReload(readAgain, log), stopping);

@@ -4,10 +4,12 @@ import type { Inputs } from '../../actors/work/inputs.js';
 import type { Webhooks } from '../../actors/delivery/open.js';
 import { openAdmissionSwitch } from '../../storage/admissions.js';
 import type { AttemptTokens } from '../../storage/envelope/attempt-tokens.js';
+import { priceTags } from '../../storage/envelope/price-tags.js';
 import { openTimers } from '../../storage/queues/timers.js';
 import { neverDialled } from '../engines/dialer/never-dialled.js';
 import { allowAddresses } from '../engines/dialer/special-addresses.js';
 import { KINDS } from '../kinds/index.js';
+import type { Prices } from './catalog/prices.js';
 import type { LeaderDeps } from './leader.js';
 import { attemptAccess } from './attempt-api.js';
 import type { DiskWatch } from './disk-space.js';
@@ -22,6 +24,7 @@ export interface LeaderActorsParts {
   readonly disk: DiskWatch;
   readonly inputs: Inputs;
   readonly tokens: AttemptTokens;
+  readonly prices: Prices;
   readonly stopping: AbortSignal;
   /** Aborts `stopping`. */
   end(): void;
@@ -29,7 +32,7 @@ export interface LeaderActorsParts {
 
 export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Promise<Actors> {
   const { config, store, lease, blobs, engine, metrics } = deps;
-  const { webhooks, disk, inputs, tokens, stopping } = parts;
+  const { webhooks, disk, inputs, tokens, prices, stopping } = parts;
   const webhookAllow = allowAddresses(config.webhookAllow ?? []);
   return openActors({
     kinds: KINDS,
@@ -64,6 +67,8 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
       }),
     engine,
     endpoints: deps.endpoints,
+    prices: prices.current,
+    priceTags: priceTags(deps.keys),
     inputs,
     access: engine?.apiDirectory === undefined ? undefined : attemptAccess(engine.apiDirectory, tokens),
     keepOutput: keepOutput(blobs, stopping),

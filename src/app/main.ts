@@ -9,6 +9,7 @@ import { loadConfig, type Config } from '../config.js';
 import { ignoreOutputErrors } from '../output-errors.js';
 import { hostFault } from './bindable.js';
 import { readCatalog } from './catalog/read-catalog.js';
+import { checkPrices, readPriceBook, type PriceBookFile } from './catalog/prices.js';
 import { openEndpoints } from './endpoints.js';
 import { openFrontEnd } from './front-end.js';
 import { letHeapGrow } from './heap.js';
@@ -31,29 +32,37 @@ async function main(config: Config): Promise<void> {
   const { log } = opened;
   const stopping = stopSignal((signal) => log.info({ signal }, 'stopping: running work goes on'));
   // A standby finds out now as well, and not when it has to take over.
-  await readCatalog(undefined, config.catalogDir);
+  const prices = await readPriceBook(config.priceBook);
+  await readCatalog(undefined, prices.book, config.catalogDir);
   const webhookCa = await readWebhookCa(config.webhookCa);
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const postgres = config.databaseUrl
     ? undefined
     : await openEmbeddedPostgres({ dataDir: config.dataDir, log: (line) => log.info(line), signal: stopping });
   try {
-    await serve(config, postgres?.url ?? config.databaseUrl ?? '', webhookCa, opened, stopping);
+    await serve(config, postgres?.url ?? config.databaseUrl ?? '', { webhookCa, prices }, opened, stopping);
   } finally {
     await postgres?.close();
   }
   endSoon(log);
 }
 
+/** What was read from the operator's files. */
+interface Files {
+  readonly webhookCa: readonly string[] | undefined;
+  readonly prices: PriceBookFile;
+}
+
 async function serve(
   config: Config,
   databaseUrl: string,
-  webhookCa: readonly string[] | undefined,
+  { webhookCa, prices }: Files,
   { log, lostLines }: OpenedLog,
   stopping: AbortSignal,
 ): Promise<void> {
   const holder = await privateOnce(join(config.dataDir, 'id'), randomUUID);
   const storage = await openStorage(config, databaseUrl);
+  await checkPrices(prices, storage.store.postgres);
   const { store, blobs } = storage;
   const facade = openLeaderFacade(store, blobs);
   const active = (): boolean => facade.health.active();

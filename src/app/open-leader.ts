@@ -14,6 +14,7 @@ import type { Leader, LeaderDeps } from './leader.js';
 import { openLeaderActors } from './leader-actors.js';
 import { serveAttempts } from './attempt-api.js';
 import { workBehind } from './behind.js';
+import { openPrices } from './catalog/prices.js';
 import { keepDeployment } from './deployment.js';
 import { watchDisk } from './disk-space.js';
 import { observeNode } from './observe-node.js';
@@ -47,19 +48,21 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
 
   let attemptApi: Awaited<ReturnType<typeof serveAttempts>> | undefined;
   try {
+    const prices = await openPrices(config.priceBook, store.postgres);
     const tokens = attemptTokens(deps.keys);
     const actors = await openLeaderActors(deps, {
       webhooks,
       disk,
       inputs,
       tokens,
+      prices,
       stopping,
       end: () => ending.abort(),
     });
     opened.push(actors);
     metrics.follow(actors, webhooks);
     metrics.work.follow(actors.resources, () => countPhases(store.postgres, WORKING));
-    const orgs = await keepDeployment(deps, actors, stopping);
+    const orgs = await keepDeployment(deps, actors, prices, stopping);
     await actors.start();
     const directory = engine?.apiDirectory;
     if (directory !== undefined) attemptApi = await serveAttempts(directory, tokens, actors, log);

@@ -1,61 +1,213 @@
-/** What work would cost and where it would run: nothing, on this machine, until there are prices. Source: spec, "Conventions" 6. */
+/**
+ * What work would cost and where it would run, by today's price book. `costUSD` is what the work costs when nothing fails and nothing is
+ * lost; how long it runs is what its spec expects (`PricedPart.expected`). Pure, exact. Source: spec, "Conventions" 6; design, "Money".
+ */
+import { MAX_CAUSES } from '../api/causes.js';
 import { causeLine } from '../api/errors/cause-line.js';
 import { ERROR_TABLE } from '../api/errors/table.js';
+import { formatDuration } from '../api/duration.js';
 import type { ApiObject } from '../api/object.js';
-import type { Refusal } from '../api/refusal.js';
-import { parseTime, rfc3339 } from '../api/time.js';
-import { LOCAL_OFFERING, LOCAL_REGION } from './offering/local.js';
+import type { Cause, Refusal } from '../api/refusal.js';
+import { rfc3339 } from '../api/time.js';
+import { FREE_BOOK, type PriceBook } from '../money/price-book.js';
+import { firstHold, priceOfTime, timeAtRate, toNanoUSD } from '../money/terms.js';
+import { showUSD, USD } from '../money/usd.js';
+import { admitTerms, type AdmittedTerms } from './attempts/terms.js';
+import { LOCAL_OFFERING, LOCAL_REGION, LOCAL_STARTUP, LOCAL_TEARDOWN_MS } from './offering/local.js';
+import type { PricedPart, PricedWork } from './priced-work.js';
 import type { Estimate } from './shapes/status.js';
 
-/** How long an estimate is worth something. */
+/** How long an estimate stands unchanged. */
 const VALID_MS = 15 * 60_000;
-const NOTHING = '0.00';
 /** With this reason work fails that no Node can take. */
 const NO_CAPACITY = 'CapacityUnavailable';
 
-export function estimateWork(work: ApiObject): Estimate {
-  const now = parseTime(work.metadata.creationTimestamp) ?? 0;
+/** Of a plan that does not say how long its work runs. */
+const DURATION_UNKNOWN = 'DurationUnknown';
+
+type Percentile = 'p50' | 'p90';
+
+/** Terms, and the amounts that follow from them alone. */
+interface PricedTerms {
+  readonly terms: AdmittedTerms;
+  readonly rate: USD;
+  readonly hold: USD;
+  /** Of one start and teardown. */
+  readonly overhead: Readonly<Record<Percentile, USD>>;
+}
+
+interface Priced extends PricedPart, PricedTerms {}
+
+/** Most work asks for what other work has asked for, and every create is estimated. Full: forgotten at once (I10). */
+const MOST_KNOWN = 256;
+const known = new WeakMap<PriceBook, Map<string, PricedTerms>>();
+
+function termsFor({ amounts }: PricedPart, prices: PriceBook = FREE_BOOK): PricedTerms {
+  const of = known.get(prices) ?? new Map<string, PricedTerms>();
+  known.set(prices, of);
+  const key = `${amounts.milliCpu}/${amounts.memory}`;
+  let found = of.get(key);
+  if (found === undefined) {
+    const terms = admitTerms(amounts, prices);
+    const overhead = (percentile: Percentile): USD => timeAtRate(terms, overheadMs(percentile));
+    found = {
+      ...{ terms, rate: new USD(terms.rateUSDPerHour), hold: firstHold(terms) },
+      overhead: { p50: overhead('p50'), p90: overhead('p90') },
+    };
+    if (of.size >= MOST_KNOWN) of.clear();
+    of.set(key, found);
+  }
+  return found;
+}
+
+/** `now` in ms. */
+export function estimateWork({ parts, partsAtOnce }: PricedWork, prices: PriceBook | undefined, now: number): Estimate {
+  const priced = parts.map((part): Priced => ({ ...part, ...termsFor(part, prices) }));
+  /** The largest that can be together at the same time. */
+  const together = (of: (part: Priced) => USD): USD =>
+    sum(
+      priced
+        .map((part) => of(part).times(part.atOnce))
+        .toSorted((one, other) => other.comparedTo(one))
+        .slice(0, partsAtOnce ?? 1),
+    );
+  const all = (of: (part: Priced) => USD): string => showUSD(toNanoUSD(sum(priced.map(of))));
+  const largest = (of: (part: Priced) => USD): USD => USD.max(0, ...priced.map(of));
+  const unknown = priced.filter(({ expected }) => expected === undefined).map(({ at }) => at);
   return {
-    costUSD: { p50: NOTHING, p90: NOTHING },
-    holdUSD: NOTHING,
-    minimumChargeUSD: NOTHING,
-    overheadUSD: { p50: NOTHING, p90: NOTHING },
-    placementPreview: {
-      interruptible: false,
-      offering: LOCAL_OFFERING,
-      regionClass: LOCAL_REGION,
-      warmReuse: false,
+    concurrentHoldUSD: showUSD(together(({ hold }) => hold)),
+    costUSD: { p50: all((part) => costOf(part, 'p50')), p90: all((part) => costOf(part, 'p90')) },
+    holdUSD: showUSD(largest(({ hold }) => hold)),
+    minimumChargeUSD: all(({ terms, runs }) => new USD(terms.minimumUSD).times(runs)),
+    overheadUSD: {
+      p50: all(({ overhead, runs }) => overhead.p50.times(runs)),
+      p90: all(({ overhead, runs }) => overhead.p90.times(runs)),
     },
-    rateUSDPerHour: NOTHING,
+    placementPreview: previewOf(priced, prices),
+    pricebookVersion: priced[0]?.terms.pricebookVersion,
+    rateUSDPerHour: showUSD(partsAtOnce === undefined ? largest(({ rate }) => rate) : together(({ rate }) => rate)),
+    startup: {
+      cold: { p50: formatDuration(LOCAL_STARTUP.cold.p50), p90: formatDuration(LOCAL_STARTUP.cold.p90) },
+      warm: { p50: formatDuration(LOCAL_STARTUP.warm.p50), p90: formatDuration(LOCAL_STARTUP.warm.p90) },
+    },
     validUntil: rfc3339(now + VALID_MS),
-    warnings: [],
+    warnings: unknown.slice(0, 1).map((at) => ({
+      code: DURATION_UNKNOWN,
+      message: `${at} says neither expectedDuration nor timeout: costUSD counts one minute for each run, which is the least that is held`,
+    })),
+  };
+}
+
+function sum(amounts: readonly USD[]): USD {
+  return amounts.reduce((total, amount) => total.plus(amount), new USD(0));
+}
+
+function overheadMs(percentile: Percentile): number {
+  return LOCAL_STARTUP.cold[percentile] + LOCAL_TEARDOWN_MS;
+}
+
+function costOf({ terms, runs, expected }: Priced, percentile: Percentile): USD {
+  const runMs = expected?.[percentile] ?? terms.unitMs;
+  return priceOfTime(terms, runMs + overheadMs(percentile)).times(runs);
+}
+
+/** Without an Offering: the work is refused, or would never run. */
+function previewOf(parts: readonly Priced[], prices: PriceBook | undefined): NonNullable<Estimate['placementPreview']> {
+  const rejected = parts.flatMap((part) => {
+    const why = tooDear(part, prices);
+    return why === undefined ? [] : [{ offeringClass: LOCAL_OFFERING, reason: `${part.at}: ${why}` }];
+  });
+  if (rejected.length > 0) return { explain: { rejected: rejected.slice(0, MOST_REJECTED) } };
+  const sizes = new Set(parts.map((part) => `${sizeOf(part)} at ${part.terms.rateUSDPerHour} USD per hour`));
+  const [size, ...others] = sizes;
+  return {
+    explain: {
+      profile: parts[0]?.placement?.profile ?? 'Balanced',
+      reason: `the only Offering that runs work here; each Attempt has ${size ?? 'nothing'}${others.length === 0 ? '' : ', others have other amounts'}`,
+    },
+    interruptible: false,
+    offering: LOCAL_OFFERING,
+    regionClass: LOCAL_REGION,
+    warmReuse: false,
+  };
+}
+
+const MOST_REJECTED = 20;
+
+function sizeOf({ amounts: { milliCpu, memory } }: PricedPart): string {
+  return `${milliCpu / 1000} CPU and ${Math.round((memory / 2 ** 30) * 1000) / 1000} GiB of memory`;
+}
+
+/** Why its rate is not accepted; undefined: it is. */
+function tooDear(part: PricedPart, prices: PriceBook | undefined): string | undefined {
+  const most = part.placement?.maxRateUSDPerHour;
+  if (most === undefined) return undefined;
+  const { rate, terms } = termsFor(part, prices);
+  if (rate.lte(most)) return undefined;
+  return `the rate is ${terms.rateUSDPerHour} USD per hour, above the ${most} that is accepted at most`;
+}
+
+/**
+ * Refuses work whose rate is above `placement.maxRateUSDPerHour`: the rate is that of the amounts it asks for and is fixed when it is
+ * created, so waiting would not change it.
+ */
+export function refuseRate(
+  { parts }: PricedWork,
+  prices: PriceBook | undefined,
+  target: NonNullable<Refusal['target']>,
+): Refusal | undefined {
+  /** Of the parts that are written in one place, the first that costs too much. */
+  const found = new Map<string, Cause>();
+  for (const part of parts) {
+    const message = tooDear(part, prices);
+    const field = `${part.at}.placement.maxRateUSDPerHour`;
+    if (message !== undefined && !found.has(field))
+      found.set(field, { field, reason: 'PriceConsentRequired', message });
+  }
+  const causes = [...found.values()].slice(0, MAX_CAUSES);
+  if (causes.length === 0) return undefined;
+  return {
+    code: 'PriceConsentRequired',
+    message: `${target.kind} "${target.name}" costs more than it accepts: ${causes.map(causeLine).join('; ')}`,
+    causes,
+    fix: 'Raise placement.maxRateUSDPerHour, or ask for less CPU and memory in resources.',
+    target,
   };
 }
 
 /** What stands against new work. */
 export interface Obstacles {
-  /** A real create is refused with it. */
-  readonly refusal?: Refusal | undefined;
+  /** A real create is refused with these. */
+  readonly refusals?: readonly (Refusal | undefined)[];
   /** It would be created, and no Node has what it asks for. */
   readonly neverFits?: readonly string[] | undefined;
 }
 
 /** Says it in the estimate of a new object, which then names no offering. An object without an estimate stays as it is. */
-export function obstruct(object: ApiObject, { refusal, neverFits = [] }: Obstacles): ApiObject {
+export function obstruct(object: ApiObject, { refusals = [], neverFits = [] }: Obstacles): ApiObject {
   const status = object.status as { readonly estimate?: Estimate } | undefined;
   if (status?.estimate === undefined) return object;
-  if (refusal === undefined && neverFits.length === 0) return object;
-  const { placementPreview: _nowhere, ...estimate } = status.estimate;
+  const reasons = refusals.flatMap((refusal) => (refusal === undefined ? [] : reasonsOf(refusal)));
+  if (reasons.length === 0 && neverFits.length === 0) return object;
+  const { placementPreview, ...estimate } = status.estimate;
+  // What is against the only placement is still said.
+  const explain = placementPreview?.offering === undefined ? placementPreview : undefined;
   const obstructed: Estimate = {
     ...estimate,
-    ...(refusal === undefined ? {} : { blockingReasons: reasonsOf(refusal) }),
-    warnings: [...(estimate.warnings ?? []), ...neverFits.map((message) => ({ code: NO_CAPACITY, message }))],
+    ...(explain === undefined ? {} : { placementPreview: explain }),
+    ...(reasons.length === 0 ? {} : { blockingReasons: reasons }),
+    warnings: [...neverFits.map((message) => ({ code: NO_CAPACITY, message })), ...(estimate.warnings ?? [])],
   };
   return { ...object, status: { ...status, estimate: obstructed } };
 }
 
 /** One for each field, in the words of the refusal. */
-function reasonsOf({ code, message, causes = [], fix = ERROR_TABLE[code].fix }: Refusal): Estimate['blockingReasons'] {
+function reasonsOf({
+  code,
+  message,
+  causes = [],
+  fix = ERROR_TABLE[code].fix,
+}: Refusal): NonNullable<Estimate['blockingReasons']> {
   if (causes.length === 0) return [{ code, message, fix }];
   return causes.map((cause) => ({ code, message: causeLine(cause), fix }));
 }

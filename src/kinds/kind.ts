@@ -9,6 +9,7 @@ import type { ErrorCode } from '../api/errors/codes.js';
 import type { Cause } from '../api/refusal.js';
 import type { ResourceAmounts } from './amounts.js';
 import type { Machine, SlotRow } from './machine.js';
+import type { PricedWork } from './priced-work.js';
 import type { ChildFacts } from './object-message.js';
 import type { OrgRule } from './rule.js';
 import type { Images, WorkPlan } from './work.js';
@@ -233,6 +234,8 @@ export interface KindDefinition {
   warnings?(object: ApiObject): readonly string[];
   /** For kinds whose work saves files into a Volume: the name of the one that takes this output. Pure. */
   savesInto?(owner: ApiObject, output: string): string | undefined;
+  /** For kinds that run work or have it run: what of it has a price. A new object then has `status.estimate`. Pure. */
+  pricedWork?(object: ApiObject): PricedWork;
   /** For kinds that run work: what an Attempt of this owner runs. Pure. */
   workPlan?(owner: ApiObject, slot: number, epoch: number): WorkPlan;
 }

@@ -13,6 +13,7 @@ import type { Author } from '../api/access/author.js';
 import type { ApiObject } from '../api/object.js';
 import type { Refusal } from '../api/refusal.js';
 import type { Address } from '../api/address.js';
+import type { PriceBook } from '../money/price-book.js';
 import type { Effect, LaterEffect } from './effect.js';
 import type { ObjectMessage, MessageSender } from './object-message.js';
 import type { WorkReport } from './report.js';
@@ -28,6 +29,8 @@ export interface DecisionContext {
   readonly endpoints?: PublicEndpoints | undefined;
   /** Images that work may name here; absent: those of the catalog. */
   readonly images?: Images | undefined;
+  /** What work is admitted by now; absent: everything is free. */
+  readonly prices?: PriceBook | undefined;
 }
 
 /** Where this deployment is reached from outside: for people to read in a status, never for deciding. */

@@ -20,6 +20,8 @@ export interface MasterKey {
   readonly wrapKey: Buffer;
   /** Makes the tokens of attempts, and nothing else. */
   readonly tokenKey: Buffer;
+  /** Makes the tags of estimates, and nothing else. */
+  readonly priceKey: Buffer;
   /** Input to the derivation of response keys, and nothing else. */
   readonly bytesRoot: Buffer;
 }
@@ -45,6 +47,7 @@ export function masterKey(bytes: Uint8Array): MasterKey {
     idBytes,
     wrapKey: deriveKey(bytes, none, 'wrap'),
     tokenKey: deriveKey(bytes, none, 'attempt-tokens'),
+    priceKey: deriveKey(bytes, none, 'price-tags'),
     bytesRoot: deriveKey(bytes, none, 'bytes'),
   };
 }

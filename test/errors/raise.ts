@@ -163,6 +163,11 @@ export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
     const to = await account(client);
     return client.merge(to, { spec: { description: 'b' } }, { 'if-match': '"1"' });
   },
+  PriceConsentRequired: (_service, client) =>
+    client.post(
+      path('jobs', 'default'),
+      objectOf('Job', fresh(), { command: ['true'], placement: { maxRateUSDPerHour: '0.00' } }),
+    ),
   QuotaExceeded: (_service, client) =>
     client.ask('POST', BLOBS, { raw: new Uint8Array(BLOB_BYTES + 1), contentType: 'application/octet-stream' }),
   RequestEntityTooLarge: (_service, client) =>

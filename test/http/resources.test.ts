@@ -208,12 +208,6 @@ test('options of a write that do not exist are refused as kube-apiserver does', 
   t.is(grace.status, 422);
   const policy = await api.call(`${SECRETS}/a`, { method: 'DELETE', body: '{"propagationPolicy":"Maybe"}' });
   t.is(policy.status, 422);
-  const bound = await api.call(SECRETS, {
-    method: 'POST',
-    body: '{"metadata":{"name":"b"}}',
-    headers: { 'if-match': '"1"' },
-  });
-  t.is(bound.status, 501);
 });
 
 test('what a write says of itself reaches the actor: manager, validation, dry run, preconditions', async (t) => {

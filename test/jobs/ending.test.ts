@@ -280,6 +280,50 @@ test('a dry run says what the create would be refused for, field by field, and p
   t.is(textAt(reason, 'message'), 'spec.maxCostUSD: not supported yet');
 });
 
+test('work is estimated, created and run at the rate of what it asks for, unless that is above what it accepts', async (t) => {
+  const client = jobs.client();
+  const dear = (name: string, maxRateUSDPerHour: string): object =>
+    objectOf('Job', name, {
+      command: ['true'],
+      placement: { maxRateUSDPerHour },
+      resources: { cpu: '20m', memory: '64Mi' },
+    });
+  const refused = await client.post(JOBS, dear('too-dear', '0.0003'));
+  t.is(refused.status, 402, refused.text);
+  t.is(textAt(refused.body, 'reason'), 'PriceConsentRequired');
+  t.regex(refused.text, /spec\.placement\.maxRateUSDPerHour: the rate is 0\.000325 USD per hour, above the 0\.0003 /);
+  const dry = await client.post(`${JOBS}?dryRun=All`, dear('too-dear', '0.0003'));
+  t.is(dry.status, 201, dry.text);
+  const [reason] = listAt(dry.body, 'status', 'estimate', 'blockingReasons');
+  t.is(textAt(reason, 'code'), 'PriceConsentRequired');
+  t.regex(textAt(reason, 'message'), /0\.000325 .* 0\.0003 /);
+  const [rejected] = listAt(dry.body, 'status', 'estimate', 'placementPreview', 'explain', 'rejected');
+  t.is(textAt(rejected, 'offeringClass'), 'cpu-local');
+
+  const asked = await client.post(`${JOBS}?dryRun=All`, dear('priced', '0.000325'));
+  const consent = { 'if-match': asked.headers.get('etag') ?? '' };
+  const made = await client.ask('POST', JOBS, { body: dear('priced', '0.000325'), headers: consent });
+  t.is(made.status, 201, made.text);
+  t.is(textAt(made.body, 'status', 'estimate', 'rateUSDPerHour'), '0.000325');
+  t.is(textAt(made.body, 'status', 'estimate', 'pricebookVersion'), '2026-01');
+  t.is(textAt(made.body, 'status', 'estimate', 'holdUSD'), '0.000010834');
+  await jobs.ended('priced');
+  const [attempt] = await jobs.attempts('priced');
+  t.is(textAt(attempt?.body, 'status', 'placement', 'rateUSDPerHour'), '0.000325');
+});
+
+test('a change with the ETag that was read is made, and with an older one nothing changes', async (t) => {
+  const client = jobs.client();
+  await jobs.post('guarded', { command: ['true'], state: 'Suspended' });
+  const etag = (await client.get(`${JOBS}/guarded`)).headers.get('etag') ?? '';
+  const change = (backoffLimit: number) =>
+    client.merge(`${JOBS}/guarded`, { spec: { backoffLimit } }, { 'if-match': etag });
+  t.is((await change(2)).status, 200);
+  t.is((await change(3)).status, 412);
+  t.is(numberAt((await client.get(`${JOBS}/guarded`)).body, 'spec', 'backoffLimit'), 2);
+  t.is((await client.remove(`${JOBS}/guarded`, undefined, { 'if-match': etag })).status, 412);
+});
+
 test('a dry run returns an estimate and stores nothing, also when it is refused', async (t) => {
   const client = jobs.client();
   const answer = await client.post(`${JOBS}?dryRun=All`, objectOf('Job', 'only-asked', { command: ['true'] }));

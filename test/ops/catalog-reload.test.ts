@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { API_GROUP } from '../../src/brand.js';
-import { client as clientWith } from '../e2e/client.js';
+import { client as clientWith, listAt, textAt } from '../e2e/client.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 
@@ -99,6 +99,84 @@ test('catalogs: read at the start, seen by all, written by no client, read again
   await service.start();
   t.is((await owner.get(`${IN_SVC}/models/kokoro-82m`)).status, 200);
   t.is((await owner.get(`${IN_SVC}/models/brand-new`)).status, 404);
+});
+
+test('prices: a SIGHUP brings a new version to Offerings, estimates and consent; what was admitted keeps its rate', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'troupe-test-prices-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const path = join(directory, 'prices.yaml');
+  const book = (version: string, perCpu: string): Promise<void> =>
+    writeFile(
+      path,
+      `pricebookVersion: ${version}\nofferings: { cpu-local: { perCpuHourUSD: '${perCpu}' } }\n` +
+        "storage: { perGiBMonthUSD: '0' }\nimages: { perBuildMinuteUSD: '0' }\nmodels: {}\n",
+    );
+  await book('v1', '0.10');
+  const service = await startRunning(t, { env: { TROUPE_PRICEBOOK: path } });
+  const owner = service.client();
+  const jobs = `/apis/${API_GROUP}/v1/namespaces/default/jobs`;
+  const job = (name: string, spec: object = {}): object => ({
+    ...{ apiVersion: `${API_GROUP}/v1`, kind: 'Job', metadata: { name } },
+    spec: { command: ['true'], resources: { cpu: '100m', memory: '64Mi' }, ...spec },
+  });
+  const list = async (): Promise<string> =>
+    textAt((await owner.get(`/apis/${API_GROUP}/v1/offerings/cpu-local`)).body, 'status', 'listPriceUSDPerHour');
+  const before = Number(await list());
+  t.true(before >= 0.1, 'all CPUs of this machine');
+  const dry = await owner.post(`${jobs}?dryRun=All`, job('dry'));
+  t.is(textAt(dry.body, 'status', 'estimate', 'rateUSDPerHour'), '0.01');
+  t.is(textAt(dry.body, 'status', 'estimate', 'pricebookVersion'), 'v1');
+  const consent = { 'if-match': dry.headers.get('etag') ?? '' };
+  t.is((await owner.post(jobs, job('early', { state: 'Suspended', completions: 2 }))).status, 201);
+
+  const reread = async (version: string, perCpu: string): Promise<void> => {
+    await book(version, perCpu);
+    service.signal('SIGHUP');
+    const wanted = (before / 0.1) * Number(perCpu);
+    await until('the list price has changed', async () => Math.abs(Number(await list()) - wanted) < 1e-9, 20_000);
+  };
+  await reread('v2', '0.11');
+  const admitted = await owner.ask('POST', jobs, { body: job('agreed'), headers: consent });
+  t.is(admitted.status, 201, admitted.text);
+  t.is(textAt(admitted.body, 'status', 'estimate', 'rateUSDPerHour'), '0.011', "at today's price");
+
+  await reread('v3', '0.2');
+  const dearer = await owner.ask('POST', jobs, { body: job('later'), headers: consent });
+  t.is(dearer.status, 402, dearer.text);
+  t.is(textAt(dearer.body, 'reason'), 'PriceConsentRequired');
+  t.regex(textAt(dearer.body, 'message'), /is 0\.02 USD per hour now; If-Match agrees to 0\.01, and to 0\.011 at most/);
+  t.is((await owner.get(`${jobs}/later`)).status, 404);
+  for (const [body, headers] of [
+    [job('later', { command: ['false'] }), consent],
+    [job('later'), { 'if-match': '"7"' }],
+  ] as const) {
+    const other = await owner.ask('POST', jobs, { body, headers });
+    t.is(other.status, 412, other.text);
+    t.is(textAt(other.body, 'reason'), 'PreconditionFailed');
+  }
+
+  t.is((await owner.merge(`${jobs}/early`, { spec: { state: 'Running' } })).status, 200);
+  const rates = (): Promise<string[]> =>
+    owner
+      .get(`/apis/${API_GROUP}/v1/namespaces/default/attempts?labelSelector=svc.dev%2Fjob%3Dearly`)
+      .then(({ body }) => listAt(body, 'items').map((item) => textAt(item, 'status', 'placement', 'rateUSDPerHour')));
+  await until(
+    'both indexes have run',
+    async () => (await rates()).filter((rate) => rate === '0.01').length === 2,
+    60_000,
+  );
+
+  await book('v3', '0.30');
+  service.signal('SIGHUP');
+  await until('it is refused', async () => service.log().includes('v3 was in use with other prices'), 20_000);
+  t.is(
+    textAt((await owner.post(`${jobs}?dryRun=All`, job('dry'))).body, 'status', 'estimate', 'rateUSDPerHour'),
+    '0.02',
+  );
+  await service.kill();
+  service.launch();
+  await until('the start is refused', async () => !service.alive(), 60_000);
+  t.regex(service.log(), /^prices\.yaml: pricebookVersion: v3 was in use with other prices.*$/m);
 });
 
 test('what an object names is looked for in the catalog, by any name that it goes by and at the version that it has', async (t) => {

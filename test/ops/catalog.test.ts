@@ -5,8 +5,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { CATALOG_FILES, CatalogFault, readCatalog, type CatalogObject } from '../../src/app/catalog/read-catalog.js';
+import { checkPrices, openPrices, readPriceBook } from '../../src/app/catalog/prices.js';
 import { listedEntries } from '../../src/app/catalog/usable.js';
 import { openReload } from '../../src/app/catalog/reload-catalog.js';
+import { migrate } from '../../storage/migrate.js';
+import { openPostgres } from '../../storage/postgres.js';
+import { openTestDatabase } from '../support/postgres.js';
+import { FREE_BOOK } from '../../src/money/price-book.js';
 import { isCatalogImage, isListedImage } from '../../src/kinds/image/catalog.js';
 
 const FILES = fileURLToPath(new URL('../../../ops/catalog', import.meta.url));
@@ -20,27 +25,34 @@ async function copy(t: ExecutionContext): Promise<string> {
   return directory;
 }
 
+function bookText(version: string, perCpuHourUSD: string): string {
+  return (
+    `pricebookVersion: ${version}\nofferings: { cpu-local: { perCpuHourUSD: '${perCpuHourUSD}' } }\n` +
+    "storage: { perGiBMonthUSD: '0' }\nimages: { perBuildMinuteUSD: '0' }\nmodels: {}\n"
+  );
+}
+
 function names(objects: readonly CatalogObject[], kind: string): string[] {
   return objects.flatMap(({ address }) => (address.kind === kind ? [address.name] : []));
 }
 
 async function faultsOf(directory: string): Promise<readonly string[]> {
-  const error = await readCatalog(undefined, directory).catch((caught: unknown) => caught);
+  const error = await readCatalog(undefined, FREE_BOOK, directory).catch((caught: unknown) => caught);
   return error instanceof CatalogFault ? error.lines : [];
 }
 
 test('the catalog lists this machine first, when it can run work, and GPU classes that nothing here has', async (t) => {
-  const offerings = (await readCatalog(CAPACITY)).filter(({ address }) => address.kind === 'Offering');
+  const offerings = (await readCatalog(CAPACITY, FREE_BOOK)).filter(({ address }) => address.kind === 'Offering');
   t.like(offerings[0], {
     address: { org: 'svc', project: '', name: 'cpu-local' },
     spec: { category: 'CPU', host: { cpu: '2', memory: '4Gi' } },
   });
   t.true(offerings.slice(1).every(({ address }) => address.name.startsWith('gpu-')));
-  t.is(names(await readCatalog(undefined), 'Offering').length, offerings.length - 1);
+  t.is(names(await readCatalog(undefined, FREE_BOOK), 'Offering').length, offerings.length - 1);
 });
 
 test('what nothing here can serve is listed only when the operator asks for it', async (t) => {
-  const objects = await readCatalog(CAPACITY);
+  const objects = await readCatalog(CAPACITY, FREE_BOOK);
   const listed = listedEntries(objects, 'hide');
   t.deepEqual(names(listed, 'Offering'), ['cpu-local']);
   t.deepEqual(names(listed, 'Model'), []);
@@ -50,7 +62,7 @@ test('what nothing here can serve is listed only when the operator asks for it',
 });
 
 test('the catalog has every environment, runtime and image that the interface names', async (t) => {
-  const objects = await readCatalog(undefined);
+  const objects = await readCatalog(undefined, FREE_BOOK);
   t.deepEqual(names(objects, 'Environment'), [
     'arithmetic-v2',
     'graph-coloring',
@@ -118,6 +130,73 @@ test('an entry that stands twice is reported, since one of them would be lost', 
   const directory = await copy(t);
   await writeFile(join(directory, 'models.yaml'), 'a: {}\na: {}');
   t.deepEqual(await faultsOf(directory), ['models.yaml: a: stands there twice']);
+});
+
+test('the price book is read with the catalogs, says what Models cost, and must price what runs here', async (t) => {
+  const directory = await copy(t);
+  const { book } = await readPriceBook();
+  const models = (await readCatalog(undefined, book)).filter(({ address }) => address.kind === 'Model');
+  t.true(models.every(({ spec }) => (spec as { pricing?: { pricebookVersion?: string } }).pricing?.pricebookVersion));
+  const echo = models.find(({ address }) => address.name === 'echo');
+  const cent = { inputPerMillionTokensUSD: '0.01', outputPerMillionTokensUSD: '0.01', pricebookVersion: '2026-01' };
+  t.like(echo?.spec, { pricing: cent });
+
+  await writeFile(join(directory, 'models.yaml'), "echo: { pricing: { inputPerMillionTokensUSD: '1.00' } }");
+  const error = await t.throwsAsync(readCatalog(undefined, book, directory), { instanceOf: CatalogFault });
+  t.is(
+    error?.message,
+    'models.yaml: echo: spec.pricing: is said by the price book. Move the prices to models.echo of pricebook.yaml.',
+  );
+  const own = join(directory, 'mine.yaml');
+  await writeFile(own, bookText('v1', '1').replace('cpu-local', 'cpu-other'));
+  for (const [path, fault] of [
+    [own, /^mine\.yaml: offerings\.cpu-local: has no price\. Add one; .*$/],
+    [join(directory, 'none.yaml'), /^none\.yaml: cannot be read: .*$/],
+  ] as const) {
+    const refused = await t.throwsAsync(readPriceBook(path), { instanceOf: CatalogFault });
+    t.regex(refused?.message ?? '', fault);
+  }
+});
+
+test('each version of the prices is kept for ever, and other prices under its name are refused', async (t) => {
+  const directory = await copy(t);
+  const path = join(directory, 'prices.yaml');
+  const database = await openTestDatabase();
+  const postgres = openPostgres({ url: database.url });
+  t.teardown(async () => {
+    await postgres.close();
+    await database.close();
+  });
+  await migrate(postgres);
+  await writeFile(path, bookText('v1', '0.01'));
+  const prices = await openPrices(path, postgres);
+  t.is(prices.current().version, 'v1');
+  await checkPrices(await readPriceBook(path), postgres);
+
+  await writeFile(path, bookText('v1', '0.02'));
+  const refusal =
+    /^prices\.yaml: pricebookVersion: v1 was in use with other prices, which work may have been admitted by\. Give .* a new version, .*$/;
+  t.regex((await t.throwsAsync(prices.readAgain(), { instanceOf: CatalogFault }))?.message ?? '', refusal);
+  t.is(prices.current().offerings['cpu-local']?.perCpuHourUSD, '0.01', 'the old prices stay');
+  t.regex((await t.throwsAsync(openPrices(path, postgres), { instanceOf: CatalogFault }))?.message ?? '', refusal);
+
+  const standby = checkPrices(await readPriceBook(path), postgres);
+  t.regex((await t.throwsAsync(standby, { instanceOf: CatalogFault }))?.message ?? '', refusal);
+
+  await writeFile(path, bookText('v2', '0.02'));
+  await prices.readAgain();
+  t.is(prices.current().version, 'v2');
+  await writeFile(path, `# as before\n${bookText('v1', '0.01')}`);
+  await prices.readAgain();
+  t.is(prices.current().version, 'v1', 'a version may come back, with other comments');
+  const rows = await postgres.readRows<[string, string]>({
+    name: 'all price books',
+    text: 'SELECT version, text FROM pricebooks ORDER BY version',
+  });
+  t.deepEqual(rows, [
+    ['v1', bookText('v1', '0.01')],
+    ['v2', bookText('v2', '0.02')],
+  ]);
 });
 
 test('a reading that is asked for during another one follows it once, however often it was asked for', async (t) => {

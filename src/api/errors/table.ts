@@ -284,13 +284,15 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   PreconditionFailed: {
     status: 412,
     title: 'If-Match does not match',
-    explanation: 'The object has another resourceVersion than the If-Match header asks for.',
-    fix: 'Read the object again and send its ETag as If-Match.',
+    explanation:
+      'The object has another resourceVersion than the If-Match header asks for; or, of a create, the header is not the ETag of an estimate of this spec.',
+    fix: 'Read the object again and send its ETag as If-Match; for a create send the ETag of its dry run.',
   },
   PriceConsentRequired: {
     status: 402,
     title: 'The price needs your consent',
-    explanation: 'The price has changed beyond what this request agreed to.',
+    explanation:
+      'The rate is above what this request agreed to: placement.maxRateUSDPerHour, or the rate of its If-Match and a tenth more.',
     fix: 'Check the estimate of a dry run and send the request again with the rate that you accept.',
   },
   PromoCodeExpired: {

@@ -10,7 +10,7 @@ import type { Address } from '../../api/address.js';
 import type { ApiObject } from '../../api/object.js';
 import { isObject } from '../../api/safe-value.js';
 import { readYaml, type YamlResult } from '../../api/yaml.js';
-import { CATALOG_ORG, CATALOG_PROJECT } from '../../brand.js';
+import { API_GROUP, CATALOG_ORG, CATALOG_PROJECT } from '../../brand.js';
 import type { ResourceAmounts } from '../../kinds/amounts.js';
 import { environmentKind } from '../../kinds/environment/index.js';
 import { imageKind } from '../../kinds/image/index.js';
@@ -20,6 +20,7 @@ import type { ModelSpec } from '../../kinds/model/schema.js';
 import { offeringKind } from '../../kinds/offering/index.js';
 import { LOCAL_OFFERING, localOfferingSpec } from '../../kinds/offering/local.js';
 import { trainingRuntimeKind } from '../../kinds/trainingruntime/index.js';
+import type { PriceBook } from '../../money/price-book.js';
 import { checkName } from '../../kinds/write/identity.js';
 import { noComplaints, readSpec } from '../../kinds/write/validate.js';
 
@@ -27,7 +28,7 @@ import { noComplaints, readSpec } from '../../kinds/write/validate.js';
 const DATA = fileURLToPath(new URL('../../../../ops/catalog', import.meta.url));
 
 /** YAML is read without a pause, at 1 to 3 ms per kilobyte. */
-const LARGEST_FILE = 512 * 1024;
+export const LARGEST_FILE = 512 * 1024;
 
 /** Of each kind one file. What others name comes first, so that it is there when they are written. */
 export const CATALOG_FILES: readonly (readonly [file: string, kind: KindDefinition])[] = [
@@ -43,6 +44,8 @@ export interface CatalogObject {
   readonly address: Address;
   /** With its defaults. */
   readonly spec: unknown;
+  /** Of what its status depends on beside its spec: the object is written again when they change. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 /** What does not fit, a line each. */
@@ -55,16 +58,20 @@ export class CatalogFault extends Error {
   }
 }
 
+/** The version of the prices in an Offering's status. */
+const PRICEBOOK = `${API_GROUP}/pricebook`;
+
 interface Entry extends CatalogObject {
   readonly file: string;
 }
 
 /**
  * All objects of the catalogs, in the order in which they are to be written. `capacity` is what this machine has, when it
- * runs work: its own offering. Throws a CatalogFault.
+ * runs work: its own offering. `prices` has what Models cost. Throws a CatalogFault.
  */
 export async function readCatalog(
   capacity: ResourceAmounts | undefined,
+  prices: PriceBook,
   directory: string = DATA,
 ): Promise<readonly CatalogObject[]> {
   const faults: string[] = [];
@@ -73,10 +80,12 @@ export async function readCatalog(
     const listed = await readEntries(join(directory, file), file, faults);
     if (kind === offeringKind && capacity !== undefined) listed.unshift([LOCAL_OFFERING, localOfferingSpec(capacity)]);
     for (const [name, given] of listed) {
-      const spec = checkEntry(kind, name, given, (fault) => faults.push(`${file}: ${name}: ${fault}`));
+      const fault = (text: string): void => void faults.push(`${file}: ${name}: ${text}`);
+      const spec = checkEntry(kind, name, kind === modelKind ? withPrices(name, given, prices, fault) : given, fault);
       const project = kind.scope === 'project' ? CATALOG_PROJECT : '';
       const address = { org: CATALOG_ORG, kind: kind.kind, project, name };
-      if (spec !== undefined) entries.push({ file, kind, address, spec });
+      const annotations = kind === offeringKind ? { [PRICEBOOK]: prices.version } : undefined;
+      if (spec !== undefined) entries.push({ file, kind, address, spec, annotations });
     }
   }
   // Between entries only once each is good: what a bad one says would only repeat its own fault.
@@ -118,6 +127,21 @@ function parsed(path: string, text: string): YamlResult {
   const read = readYaml(text);
   known.set(path, { text, read });
   return read;
+}
+
+/** A Model with what it costs. It is said in one place. */
+function withPrices(
+  name: string,
+  given: unknown,
+  { version, models }: PriceBook,
+  fault: (text: string) => void,
+): unknown {
+  if (!isObject(given)) return given;
+  if (given['pricing'] !== undefined) {
+    fault(`spec.pricing: is said by the price book. Move the prices to models.${name} of pricebook.yaml.`);
+  }
+  const price = Object.hasOwn(models, name) ? models[name] : undefined;
+  return price === undefined ? given : { ...given, pricing: { ...price, pricebookVersion: version } };
 }
 
 /** The spec with its defaults; undefined when it is not valid. */

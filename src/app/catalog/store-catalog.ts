@@ -6,6 +6,7 @@ import type { Actors } from '../../../actors/open.js';
 import type { Address } from '../../api/address.js';
 import { decodeObject } from '../../api/encode.js';
 import { equalJson } from '../../api/equal.js';
+import type { ApiObject } from '../../api/object.js';
 import { RefusalError } from '../../api/refusal.js';
 import { CATALOG_ORG, CATALOG_PROJECT } from '../../brand.js';
 import type { KindDefinition } from '../../kinds/kind.js';
@@ -35,11 +36,12 @@ export async function keepCatalog(
   const gone: (() => Promise<void>)[] = [];
   for (const [, kind] of CATALOG_FILES) {
     const wanted = objects.filter((object) => object.kind === kind);
-    const stored = await storedSpecs(kind, deps, signal);
-    await together(wanted, async ({ address, spec }) => {
+    const stored = await storedObjects(kind, deps, signal);
+    await together(wanted, async ({ address, spec, annotations }) => {
       const before = stored.get(address.name);
-      if (before !== undefined && equalJson(before, spec)) return;
-      const body = { metadata: { name: address.name }, spec };
+      const noted = before?.metadata.annotations ?? {};
+      if (before !== undefined && equalJson(before.spec, spec) && equalJson(noted, annotations ?? {})) return;
+      const body = { metadata: { name: address.name, ...(annotations && { annotations }) }, spec };
       await done(deps.write(address, { verb: before === undefined ? 'create' : 'replace', body }));
       if (before === undefined) kept.added += 1;
       else kept.changed += 1;
@@ -60,20 +62,20 @@ export async function keepCatalog(
   return kept;
 }
 
-async function storedSpecs(
+async function storedObjects(
   kind: KindDefinition,
   { resources }: CatalogDeps,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, unknown>> {
+): Promise<ReadonlyMap<string, ApiObject>> {
   const page = await resources.list({ range: { org: CATALOG_ORG, kind }, signal });
-  const specs = new Map<string, unknown>();
+  const objects = new Map<string, ApiObject>();
   for await (const bodies of page.items) {
     for (const body of bodies) {
-      const { metadata, spec } = decodeObject(body);
-      specs.set(metadata.name, spec);
+      const object = decodeObject(body);
+      objects.set(object.metadata.name, object);
     }
   }
-  return specs;
+  return objects;
 }
 
 async function done(write: ReturnType<Actors['write']>): Promise<void> {

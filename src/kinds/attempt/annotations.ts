@@ -1,5 +1,5 @@
 /**
- * The two annotations that the owner of an Attempt writes when it makes it. `place` says what the Attempt's place must have: its spec has no
+ * Two of the annotations that the owner of an Attempt writes when it makes it (the third is in `../attempts/terms.ts`). `place` says what the Attempt's place must have: its spec has no
  * such field (spec, "Attempt"), and reading the owner for it would cost every start a read. `proof` asks for a message when nothing of the
  * work is left: an owner that runs its work in one place only waits for it, and a Job of many indexes is spared these messages.
  */

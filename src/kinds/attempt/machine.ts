@@ -11,6 +11,7 @@
  * Being opened again is always safe: it asks for its place, its stop and its removal once more, and all are idempotent.
  */
 import { rfc3339Millis } from '../../api/time.js';
+import { readTerms } from '../attempts/terms.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import type { Machine, Message, DecisionContext } from '../machine.js';
@@ -147,7 +148,7 @@ function granted(
     placement: {
       interruptible: false,
       offering: message.offering,
-      rateUSDPerHour: '0.00',
+      rateUSDPerHour: readTerms(metadata.annotations)?.rateUSDPerHour ?? '0.00',
       regionClass: message.regionClass,
       warmReuse: false,
     },

@@ -9,6 +9,7 @@ import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import { floorsOf, type Resources } from '../shapes/resources.js';
 import { attemptName, EPOCH_LABEL, type AttemptRef } from './names.js';
+import { termsAnnotations } from './terms.js';
 
 /** Between SIGTERM and SIGKILL. */
 export const STOP_GRACE_SECONDS = 30;
@@ -23,6 +24,8 @@ export interface AttemptOwner {
   labels(index: number): Readonly<Record<string, string>>;
   /** It waits for the proof that nothing of an Attempt's work is left before it makes the next one. */
   readonly wantsProof: boolean;
+  /** What its next Attempts are admitted at, as `showTerms` writes it. */
+  terms(): string;
 }
 
 export function makeAttempt(owner: AttemptOwner, { index, epoch }: AttemptRef): LaterEffect {
@@ -32,7 +35,11 @@ export function makeAttempt(owner: AttemptOwner, { index, epoch }: AttemptRef): 
     kind: 'Attempt',
     name: attemptName(metadata, index, epoch),
     labels: { ...owner.labels(index), [EPOCH_LABEL]: String(epoch) },
-    annotations: { ...placeAnnotations(floorsOf(spec.resources)), ...(owner.wantsProof ? proofWanted : {}) },
+    annotations: {
+      ...placeAnnotations(floorsOf(spec.resources)),
+      ...termsAnnotations(owner.terms()),
+      ...(owner.wantsProof ? proofWanted : {}),
+    },
     spec: { slot: index, epoch },
   };
 }

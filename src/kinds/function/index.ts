@@ -1,9 +1,9 @@
 /** The declaration of Function: deployed Python that warm workers serve. */
 import type { ApiObject } from '../../api/object.js';
 import { countColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
-import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition, Reference } from '../kind.js';
+import { singlePart } from '../priced-work.js';
 import { plainMachine } from '../plain-machine.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
 import {
@@ -16,6 +16,7 @@ import {
   sidecars,
   volumeMounts,
 } from '../shapes/references.js';
+import { limitsOf } from '../shapes/resources.js';
 import { functionSpec, type FunctionSpec, functionStatus, type FunctionStatus } from './schema.js';
 
 type This = ApiObject<FunctionSpec, FunctionStatus>;
@@ -59,11 +60,11 @@ export const functionKind: KindDefinition = {
   initialStatus: (object: This): FunctionStatus => ({
     phase: 'Pending',
     ...(object.spec.image === undefined ? {} : { image: pinned(object.spec.image) }),
-    estimate: estimateWork(object),
   }),
   blobs: ({ spec: { code } }: This) => (code?.blob === undefined ? [] : [code.blob]),
   references: functionReferences,
   plaintextSecretCheck: (object: This) => plaintextSecretCheckOf(object.spec),
+  pricedWork: ({ spec }: This) => singlePart(limitsOf(spec.resources), spec.placement, undefined),
   unservedSubresources: ['calls', 'logs'],
   machine: plainMachine<FunctionSpec, FunctionStatus>(),
 };

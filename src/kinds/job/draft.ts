@@ -6,9 +6,13 @@ import type { ApiObject } from '../../api/object.js';
 import { IndexSet } from '../../api/ranges.js';
 import type { Address } from '../../api/address.js';
 import { API_GROUP } from '../../brand.js';
+import type { PriceBook } from '../../money/price-book.js';
 import { ownerLabel } from '../attempts/names.js';
 import type { AttemptOwner } from '../attempts/requests.js';
+import { admitTerms, showTerms } from '../attempts/terms.js';
 import type { Effect, LaterEffect } from '../effect.js';
+import type { DecisionContext } from '../machine.js';
+import { limitsOf } from '../shapes/resources.js';
 import type { JobPhase, JobStatus } from './status.js';
 import type { JobSpec } from './schema.js';
 import type { Slot, SlotTable } from './slots.js';
@@ -45,6 +49,8 @@ export interface JobPrivate {
   readonly units?: number | undefined;
   /** Why nothing is placed yet, as the Node told it. */
   readonly waitReason?: string | undefined;
+  /** What it was admitted at, as `showTerms` writes it. Absent: it was created before there were prices, and is free. */
+  readonly terms?: string | undefined;
 }
 
 export const FRESH: JobPrivate = { timers: {}, suspendedMs: 0 };
@@ -78,12 +84,19 @@ export class JobDraft {
   #completed: number;
   #next: number;
 
-  constructor(self: Address, job: Job, kept: JobPrivate | undefined, table: SlotTable, now: number) {
+  constructor(
+    self: Address,
+    job: Job,
+    kept: JobPrivate | undefined,
+    table: SlotTable,
+    { now, prices }: Pick<DecisionContext, 'now' | 'prices'>,
+  ) {
     const labels = (index: number): Readonly<Record<string, string>> => jobLabels(job.metadata.name, index);
-    this.owner = { self, object: job, labels, wantsProof: false };
+    const termsBy = (book?: PriceBook): string => showTerms(admitTerms(limitsOf(job.spec.resources), book));
+    this.owner = { self, object: job, labels, wantsProof: false, terms: () => this.private.terms ?? termsBy() };
     this.job = job;
     this.image = job.status.image;
-    this.private = kept ?? FRESH;
+    this.private = kept ?? { ...FRESH, terms: termsBy(prices) };
     this.#table = table;
     this.now = now;
     this.#active = table.active.size;

@@ -3,7 +3,6 @@ import { formatDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
 import { parseTime } from '../../api/time.js';
 import { countColumn, EVERY_OPERATION, textColumn, wide } from '../declare.js';
-import { estimateWork } from '../estimate.js';
 import { pinned } from '../image/catalog.js';
 import type { KindDefinition } from '../kind.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
@@ -11,6 +10,7 @@ import { floorsOf } from '../shapes/resources.js';
 import type { JobPrivate } from './draft.js';
 import { jobMachine } from './machine.js';
 import { jobWorkPlan } from './plan.js';
+import { jobPart } from './priced-work.js';
 import { jobReferences } from './references.js';
 import { JOB_IMMUTABLE, JOB_RAISE_ONLY, jobSpec, type JobSpec } from './schema.js';
 import { isFinished, jobStatus, type JobStatus } from './status.js';
@@ -55,7 +55,6 @@ export const jobKind: KindDefinition = {
   initialStatus: (job: This): JobStatus => ({
     phase: 'Pending',
     image: pinned(job.spec.image),
-    estimate: estimateWork(job),
   }),
   blobs: ({ spec, status }: This) =>
     spec.source?.blob === undefined || isFinished(status.phase) ? [] : [spec.source.blob],
@@ -69,6 +68,7 @@ export const jobKind: KindDefinition = {
   runsWork: true,
   awaitsAttempt: ({ slot }, epoch) => slot?.phase === 'Active' && slot.epoch === epoch,
   asks: ({ spec }: This) => floorsOf(spec.resources),
+  pricedWork: ({ spec }: This) => ({ parts: [jobPart(spec, 'spec')] }),
   workPlan: jobWorkPlan,
   asChild: {
     parents: ['Sweep', 'Pipeline'],

@@ -35,7 +35,7 @@ export const jobMachine: Machine<JobSpec, JobStatus, JobPrivate, SlotTable, Slot
     const folded = foldSpec(current.object.spec, before);
     if (folded.outcome === 'Refused') return folded;
     const job = folded.changed ? { ...current.object, spec: folded.spec } : current.object;
-    const draft = new JobDraft(current.address, job, current.private, table, context.now);
+    const draft = new JobDraft(current.address, job, current.private, table, context);
     const taken = take(draft, message);
     if (taken === 'Ignored') return IGNORED;
     const phase = reconcile(draft, taken.ending);

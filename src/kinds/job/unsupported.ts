@@ -16,7 +16,6 @@ export function unsupportedFields(spec: JobSpec, images: Images, at: string): re
   refuse('completeByTime', spec.completeByTime);
   refuse('connections', spec.connections);
   refuse('distributed', spec.distributed);
-  refuse('expectedDuration', spec.expectedDuration);
   if (images === 'Catalog' && !isCatalogImage(spec.image)) found.push(`${at}.image`);
   // Images of the catalog are this machine's own.
   if (images === 'Catalog') refuse('imagePullSecrets', spec.imagePullSecrets);
@@ -31,7 +30,7 @@ export function unsupportedFields(spec: JobSpec, images: Images, at: string): re
     refuse(`outputs[${index}].fromRanks`, output.fromRanks);
     refuse(`outputs[${index}].sink`, output.sink);
   }
-  const { queueTimeout: _carriedOut, ...placement } = spec.placement ?? {};
+  const { queueTimeout: _timeout, maxRateUSDPerHour: _rate, ...placement } = spec.placement ?? {};
   for (const [name, value] of Object.entries(placement)) refuse(`placement.${name}`, value);
   refuse('recovery.checkpoint', spec.recovery?.checkpoint);
   refuse('recovery.continuity', spec.recovery?.continuity);

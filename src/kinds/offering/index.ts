@@ -1,15 +1,38 @@
 /** The declaration of Offering: the read-only catalog of capacity, the same for every org. */
+import { formatDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
+import { parseBytes, parseMilliCpu } from '../../api/quantity.js';
+import { rfc3339 } from '../../api/time.js';
 import { READ_ONLY, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
 import type { Machine } from '../machine.js';
-import { plain } from '../plain-machine.js';
-import { LOCAL_REGION } from './local.js';
+import type { PriceBook } from '../../money/price-book.js';
+import { rateOf } from '../../money/pricing.js';
+import { showUSD } from '../../money/usd.js';
+import { next, plain } from '../plain-machine.js';
+import { LOCAL_REGION, LOCAL_STARTUP } from './local.js';
 import { offeringSpec, offeringStatus, type OfferingSpec, type OfferingStatus } from './schema.js';
 
 const offeringMachine: Machine<OfferingSpec, OfferingStatus, undefined, undefined, never> = {
-  decide: (current, _side, message) => plain(current, message),
+  decide(current, _side, message, { now, prices }) {
+    if (message.type !== 'Created' && message.type !== 'Updated') return plain(current, message);
+    const { metadata, spec, status } = current.object;
+    const startup = spec.regionClass === LOCAL_REGION ? LOCAL_START : undefined;
+    return next({ ...status, ...pricesOf(metadata.name, spec, prices), startup, observedTime: rfc3339(now) });
+  },
 };
+
+const LOCAL_START = { p50: formatDuration(LOCAL_STARTUP.cold.p50), p90: formatDuration(LOCAL_STARTUP.cold.p90) };
+
+/** The whole of it: a host's CPU and memory. Without a price it shows none. */
+function pricesOf(name: string, { host = {} }: OfferingSpec, prices: PriceBook | undefined): OfferingStatus {
+  if (prices === undefined || !Object.hasOwn(prices.offerings, name)) {
+    return { listPriceUSDPerHour: undefined, priceUSDPerHour: undefined };
+  }
+  const milliCpu = parseMilliCpu(host.cpu ?? '') ?? 0;
+  const rate = showUSD(rateOf(prices, name, { milliCpu, memory: parseBytes(host.memory ?? '') ?? 0 }));
+  return { listPriceUSDPerHour: rate, priceUSDPerHour: { from: rate, typical: rate } };
+}
 
 type This = ApiObject<OfferingSpec, OfferingStatus>;
 

@@ -2,11 +2,12 @@
 import type { ApiObject } from '../../api/object.js';
 import { asChildSlot, isAwaited } from '../children/slots.js';
 import { costColumn, EVERY_OPERATION, phaseColumn, textColumn } from '../declare.js';
-import { estimateWork } from '../estimate.js';
+import { jobPart } from '../job/priced-work.js';
 import { jobSpecReferences } from '../job/references.js';
 import { laidOver, says } from '../job/parts.js';
 import { unsupportedFields } from '../job/unsupported.js';
 import type { KindDefinition, PlaintextSecretCheck } from '../kind.js';
+import type { PricedWork } from '../priced-work.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { floorsOf } from '../shapes/resources.js';
 import type { ResourceAmounts } from '../amounts.js';
@@ -46,7 +47,7 @@ export const pipelineKind: KindDefinition = {
     textColumn('Reason', 'Why it is in this phase, or why a stage waits.', ({ status }: This) => status.reason),
   ],
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },
-  initialStatus: (pipeline: This): PipelineStatus => ({ phase: 'Pending', estimate: estimateWork(pipeline) }),
+  initialStatus: (): PipelineStatus => ({ phase: 'Pending' }),
   references: ({ spec }: This) => [
     ...jobSpecReferences(spec.defaults ?? {}, 'spec.defaults'),
     ...spec.stages.flatMap(({ template = {} }, index) => jobSpecReferences(template, `spec.stages[${index}].template`)),
@@ -63,6 +64,7 @@ export const pipelineKind: KindDefinition = {
   unsupported: unsupportedOfPipeline,
   asks: mostOfStages,
   warnings: warningsOfPipeline,
+  pricedWork: pricedStages,
   subresources: ['stages'],
   runsWork: true,
   machine: pipelineMachine,
@@ -74,6 +76,18 @@ export const pipelineKind: KindDefinition = {
   },
   awaitsChild: (slot) => slot !== undefined && isAwaited(asChildSlot(slot)),
 };
+
+const MAX_RATE = '.placement.maxRateUSDPerHour';
+
+function pricedStages({ spec: { defaults = {}, stages, maxParallel } }: This): PricedWork {
+  return {
+    parts: stages.map(({ template = {} }, index) => {
+      const inDefaults = says(defaults, MAX_RATE) && !says(template, MAX_RATE);
+      return jobPart(laidOver(defaults, template), inDefaults ? 'spec.defaults' : `spec.stages[${index}].template`);
+    }),
+    partsAtOnce: maxParallel ?? stages.length,
+  };
+}
 
 /** Names that a column has room for. */
 const MOST_NAMES = 3;

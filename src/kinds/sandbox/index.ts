@@ -1,14 +1,15 @@
 /** The declaration of Sandbox: an isolated container for agents and tools. */
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
-import { estimateWork } from '../estimate.js';
 import { isCatalogImage, pinned } from '../image/catalog.js';
 import type { KindDefinition, Reference } from '../kind.js';
+import { singlePart, type ExpectedTime } from '../priced-work.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { envSecrets, image, secretMounts } from '../shapes/references.js';
-import { floorsOf } from '../shapes/resources.js';
+import { floorsOf, limitsOf } from '../shapes/resources.js';
 import { isLive } from '../single-attempt/state.js';
 import type { Images } from '../work.js';
+import { idleTimeoutMs, maxLifetimeMs } from './state.js';
 import { sandboxMachine } from './machine.js';
 import { sandboxWorkPlan } from './plan.js';
 import { SANDBOX_IMMUTABLE, sandboxSpec, type SandboxSpec, sandboxStatus, type SandboxStatus } from './schema.js';
@@ -50,7 +51,6 @@ export const sandboxKind: KindDefinition = {
   initialStatus: (object: This): SandboxStatus => ({
     phase: 'Pending',
     image: pinned(object.spec.image),
-    estimate: estimateWork(object),
   }),
   blobs: ({ status }: This) => (status.snapshot?.digest === undefined ? [] : [status.snapshot.digest]),
   references: sandboxReferences,
@@ -61,8 +61,15 @@ export const sandboxKind: KindDefinition = {
   machine: sandboxMachine,
   awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),
   asks: ({ spec }: This) => floorsOf(spec.resources),
+  pricedWork: ({ spec }: This) => singlePart(limitsOf(spec.resources), undefined, expectedTime(spec)),
   workPlan: sandboxWorkPlan,
 };
+
+/** Until it is idle for the first time, and for as long as it may live. */
+function expectedTime(spec: SandboxSpec): ExpectedTime {
+  const most = maxLifetimeMs(spec);
+  return { p50: Math.min(idleTimeoutMs(spec) ?? most, most), p90: most };
+}
 
 export function sandboxReferences({ spec }: ApiObject<SandboxSpec>): readonly Reference[] {
   return [

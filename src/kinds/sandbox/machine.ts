@@ -28,7 +28,7 @@ const IGNORED: SandboxDecision = { outcome: 'Ignored' };
 
 export const sandboxMachine: Machine<SandboxSpec, SandboxStatus, SandboxPrivate, undefined, never> = {
   decide(current, _side, message, context) {
-    const draft = openDraft(current, context.now);
+    const draft = openDraft(current, context);
     if (!take(draft, message)) return IGNORED;
     const phase = reconcile(draft);
     return decisionOf(current, draft, reportStatus(draft, phase), draft.live !== undefined);

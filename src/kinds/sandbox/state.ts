@@ -3,7 +3,7 @@ import { parseDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
 import { parseTime } from '../../api/time.js';
 import { API_GROUP } from '../../brand.js';
-import type { Current } from '../machine.js';
+import type { Current, DecisionContext } from '../machine.js';
 import { SingleAttemptDraft } from '../single-attempt/draft.js';
 import type { SingleAttemptPrivate } from '../single-attempt/state.js';
 import type { SandboxSpec, SandboxStatus } from './schema.js';
@@ -42,10 +42,13 @@ export type SandboxDraft = SingleAttemptDraft<SandboxSpec, SandboxStatus, Sandbo
 
 export const SANDBOX_LABEL = `${API_GROUP}/sandbox`;
 
-export function openDraft(current: Current<SandboxSpec, SandboxStatus, SandboxPrivate>, now: number): SandboxDraft {
+export function openDraft(
+  current: Current<SandboxSpec, SandboxStatus, SandboxPrivate>,
+  context: Pick<DecisionContext, 'now' | 'prices'>,
+): SandboxDraft {
   const { address, object, private: kept = FRESH } = current;
   const rules = { label: SANDBOX_LABEL, idleTimeoutMs: idleTimeoutMs(object.spec) };
-  return new SingleAttemptDraft(address, object, kept, rules, now);
+  return new SingleAttemptDraft(address, object, kept, rules, context);
 }
 
 export function createdAt({ object, now }: SandboxDraft): number {

@@ -155,7 +155,9 @@ export const placement = z.object({
     .enum(['Never', 'Allow', 'Prefer'])
     .optional()
     .describe('Whether interruptible capacity may be used.'),
-  maxRateUSDPerHour: zUsd().optional().describe('Highest accepted hourly rate.'),
+  maxRateUSDPerHour: zUsd()
+    .optional()
+    .describe('Highest accepted hourly rate of one Attempt; work whose rate is above it is refused.'),
   offerings: z
     .array(objectName('Name of an Offering.'))
     .max(MOST_NAMES)

@@ -78,12 +78,20 @@ export const estimate = z
       )
       .optional()
       .describe('Why a real create would fail now.'),
-    concurrentHoldUSD: zUsd({ description: 'Largest amount held at the same time.' }).optional(),
-    costUSD: usdSpread.optional().describe('Expected total cost.'),
+    concurrentHoldUSD: zUsd()
+      .optional()
+      .describe('Largest amount held at the same time: holdUSD for each Attempt that may run at once.'),
+    costUSD: usdSpread
+      .optional()
+      .describe(
+        'Expected total cost when nothing fails. Each index of a Job runs for expectedDuration (p50) or twice that (p90), at most what timeout leaves it; with a timeout only, for half of it or all; with neither, for a minute. A Sandbox runs until it is idle once, or for maxLifetime; a Workspace until schedule.stopAt, else until it is idle once, or for a day. Sweeps and Pipelines: the sum of their Jobs.',
+      ),
     gangHoldUSD: zUsd({ description: 'First hold for the whole gang.' }).optional(),
     holdUSD: zUsd()
       .optional()
-      .describe("First hold, which must fit the balance, every matching Budget and the object's own cap."),
+      .describe(
+        "First hold, which must fit the balance, every matching Budget and the object's own cap: a minute at the rate or the minimum charge, and a minute for a graceful end. Of a Pipeline the largest of its stages.",
+      ),
     minimumChargeUSD: zUsd({ description: 'Smallest charge, however short the run.' }).optional(),
     overheadUSD: usdSpread.optional().describe('Share of the cost spent on start and teardown.'),
     placementPreview: z
@@ -97,7 +105,9 @@ export const estimate = z
       .optional()
       .describe('Placement if it were created now.'),
     pricebookVersion: z.string().optional().describe('Version of the price book.'),
-    rateUSDPerHour: zUsd({ description: 'Hourly rate.' }).optional(),
+    rateUSDPerHour: zUsd()
+      .optional()
+      .describe('Hourly rate of one Attempt; of a Sweep or Pipeline, of all that may run at once.'),
     startup: z
       .object({
         cold: durationSpread.optional().describe('On new capacity.'),
@@ -106,7 +116,9 @@ export const estimate = z
       .optional()
       .describe('Expected startup time.'),
     topology: z.record(z.string(), z.unknown()).optional().describe('Resolved topology of a gang: nodes and GPUs.'),
-    validUntil: zTimestamp('When the estimate expires.').optional(),
+    validUntil: zTimestamp(
+      'Until when the price stands. Later, too, a create with the ETag of the dry run as If-Match is admitted while the rate has risen by 10 % at most.',
+    ).optional(),
     warnings: z
       .array(
         z.object({

@@ -6,8 +6,10 @@ import type { ApiObject } from '../../api/object.js';
 import { toDecision } from '../attempts/decision.js';
 import { attemptName } from '../attempts/names.js';
 import type { AttemptOwner } from '../attempts/requests.js';
+import { admitTerms, showTerms } from '../attempts/terms.js';
 import type { Effect, LaterEffect } from '../effect.js';
-import type { Current, Decision } from '../machine.js';
+import type { Current, Decision, DecisionContext } from '../machine.js';
+import { limitsOf } from '../shapes/resources.js';
 import {
   ATTEMPT_FINALIZER,
   type Live,
@@ -49,11 +51,21 @@ export class SingleAttemptDraft<
   /** What is only said again; not worth a commit of its own. */
   readonly reminders: LaterEffect[] = [];
 
-  constructor(self: Address, object: ApiObject<Spec, Status>, kept: Kept, rules: SingleAttemptRules, now: number) {
+  constructor(
+    self: Address,
+    object: ApiObject<Spec, Status>,
+    kept: Kept,
+    rules: SingleAttemptRules,
+    { now, prices }: Pick<DecisionContext, 'now' | 'prices'>,
+  ) {
     this.object = object;
     this.self = self;
     this.rules = rules;
-    this.owner = { self, object, labels: () => ({ [rules.label]: object.metadata.name }), wantsProof: true };
+    this.owner = {
+      ...{ self, object, wantsProof: true },
+      labels: () => ({ [rules.label]: object.metadata.name }),
+      terms: () => showTerms(admitTerms(limitsOf(object.spec.resources), prices)),
+    };
     this.now = now;
     this.private = kept;
     this.status = object.status;

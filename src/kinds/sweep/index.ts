@@ -2,11 +2,12 @@
 import type { ApiObject } from '../../api/object.js';
 import { asChildSlot, isAwaited } from '../children/slots.js';
 import { costColumn, countColumn, EVERY_OPERATION, integerColumn, phaseColumn, textColumn, wide } from '../declare.js';
-import { estimateWork } from '../estimate.js';
+import { jobPart } from '../job/priced-work.js';
 import { jobSpecReferences } from '../job/references.js';
 import { JOB_PHASES } from '../job/status.js';
 import { unsupportedFields } from '../job/unsupported.js';
 import type { KindDefinition, PlaintextSecretCheck } from '../kind.js';
+import type { PricedWork } from '../priced-work.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { floorsOf } from '../shapes/resources.js';
 import type { Images } from '../work.js';
@@ -54,7 +55,7 @@ export const sweepKind: KindDefinition = {
     textColumn('Reason', 'Why it is in this phase, or why a cell waits.', ({ status }: This) => status.reason),
   ],
   selectableFields: { 'status.reason': ({ status }: This) => status.reason },
-  initialStatus: (sweep: This): SweepStatus => ({ phase: 'Pending', estimate: estimateWork(sweep) }),
+  initialStatus: (): SweepStatus => ({ phase: 'Pending' }),
   references: ({ spec }: This) => jobSpecReferences(spec.template.spec, TEMPLATE),
   plaintextSecretCheck({ spec }: This): PlaintextSecretCheck {
     const { texts, secrets } = plaintextSecretCheckOf(spec.template.spec, TEMPLATE);
@@ -62,6 +63,7 @@ export const sweepKind: KindDefinition = {
   },
   unsupported: unsupportedOfSweep,
   asks: ({ spec }: This) => floorsOf(spec.template.spec.resources),
+  pricedWork: pricedCells,
   subresources: ['cells'],
   runsWork: true,
   machine: sweepMachine,
@@ -81,6 +83,14 @@ function paramTexts({ matrix }: SweepSpec): PlaintextSecretCheck['texts'] {
   return Object.entries(matrix?.params ?? {}).flatMap(([name, values]) =>
     values.map((text, index) => ({ field: `spec.matrix.params[${name}][${index}]`, text })),
   );
+}
+
+/** The Job of a cell, as often as there are cells. */
+function pricedCells({ spec }: This): PricedWork {
+  const { total } = cellsOf(spec);
+  const job = jobPart(spec.template.spec, TEMPLATE);
+  const cellsAtOnce = Math.min(spec.maxParallel, total);
+  return { parts: [{ ...job, runs: job.runs * total, atOnce: job.atOnce * cellsAtOnce }], partsAtOnce: 1 };
 }
 
 function unsupportedOfSweep(spec: SweepSpec, images: Images): readonly string[] {

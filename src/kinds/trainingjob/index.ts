@@ -1,8 +1,8 @@
 /** The declaration of TrainingJob (beta): a model trained or evaluated, one Job per stage. */
 import type { ApiObject } from '../../api/object.js';
 import { costColumn, EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
-import { estimateWork } from '../estimate.js';
 import { jobSpecReferences } from '../job/references.js';
+import { jobPart } from '../job/priced-work.js';
 import type { KindDefinition, Reference } from '../kind.js';
 import { plainMachine } from '../plain-machine.js';
 import { catalogReference } from '../shapes/names.js';
@@ -56,9 +56,12 @@ export const trainingJobKind: KindDefinition = {
     'spec.runtime': ({ spec }: This) => spec.runtime,
     'status.reason': ({ status }: This) => status.reason,
   },
-  initialStatus: (training: This): TrainingJobStatus => ({ phase: 'Pending', estimate: estimateWork(training) }),
+  initialStatus: (): TrainingJobStatus => ({ phase: 'Pending' }),
   references: trainingJobReferences,
   plaintextSecretCheck: ({ spec }: This) => plaintextSecretCheckOf(spec.overrides ?? {}, 'spec.overrides'),
+  pricedWork: ({ spec: { overrides = {} } }: This) => ({
+    parts: [jobPart({ ...overrides, completions: 1, parallelism: 1 }, 'spec.overrides')],
+  }),
   unbuilt: true,
   runsWork: true,
   machine: plainMachine<TrainingJobSpec, TrainingJobStatus>(),

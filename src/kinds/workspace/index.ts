@@ -1,15 +1,17 @@
 /** The declaration of Workspace: a development machine. */
 import type { ApiObject } from '../../api/object.js';
+import { parseTime } from '../../api/time.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
-import { estimateWork } from '../estimate.js';
 import { isCatalogImage } from '../image/catalog.js';
 import type { KindDefinition, Reference } from '../kind.js';
+import { singlePart, type ExpectedTime } from '../priced-work.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { allNamed, envSecrets, image, named, secretMounts } from '../shapes/references.js';
-import { floorsOf } from '../shapes/resources.js';
+import { floorsOf, limitsOf } from '../shapes/resources.js';
 import { isLive } from '../single-attempt/state.js';
 import type { VolumeSpec } from '../volume/schema.js';
 import type { Images } from '../work.js';
+import { idleTimeoutMs, SCHEDULE_LEAD_MS } from './state.js';
 import { workspaceMachine } from './machine.js';
 import { workspaceSavesInto, workspaceWorkPlan } from './plan.js';
 import { workspaceSpec, type WorkspaceSpec, workspaceStatus, type WorkspaceStatus } from './schema.js';
@@ -43,7 +45,7 @@ export const workspaceKind: KindDefinition = {
     'spec.volume': (object: This) => object.spec.volume,
     'status.reason': (object: This) => object.status.reason,
   },
-  initialStatus: (object: This): WorkspaceStatus => ({ phase: 'Pending', estimate: estimateWork(object) }),
+  initialStatus: (): WorkspaceStatus => ({ phase: 'Pending' }),
   references: workspaceReferences,
   blobs: ({ status }: This) => (status.home?.digest === undefined ? [] : [status.home.digest]),
   plaintextSecretCheck: (object: This) => plaintextSecretCheckOf(object.spec),
@@ -53,9 +55,25 @@ export const workspaceKind: KindDefinition = {
   machine: workspaceMachine,
   awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),
   asks: ({ spec }: This) => floorsOf(spec.resources),
+  pricedWork: (workspace: This) => {
+    const { resources, placement } = workspace.spec;
+    return singlePart(limitsOf(resources), placement, expectedTime(workspace));
+  },
   workPlan: workspaceWorkPlan,
   savesInto: workspaceSavesInto,
 };
+
+const DAY_MS = 24 * 3_600_000;
+
+/** From its start to `schedule.stopAt`; without that until it is idle for the first time (p50), and a day (p90). */
+function expectedTime({ metadata, spec }: This): ExpectedTime {
+  const { readyBy, stopAt } = spec.schedule ?? {};
+  const created = parseTime(metadata.creationTimestamp) ?? 0;
+  const start = readyBy === undefined ? created : Math.max(created, (parseTime(readyBy) ?? 0) - SCHEDULE_LEAD_MS);
+  const end = stopAt === undefined ? undefined : parseTime(stopAt);
+  if (end === undefined) return { p50: Math.min(idleTimeoutMs(spec) ?? DAY_MS, DAY_MS), p90: DAY_MS };
+  return { p50: Math.max(0, end - start), p90: Math.max(0, end - start) };
+}
 
 export function workspaceReferences({ spec }: ApiObject<WorkspaceSpec>): readonly Reference[] {
   return [

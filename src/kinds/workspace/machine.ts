@@ -38,7 +38,7 @@ export const workspaceMachine: Machine<WorkspaceSpec, WorkspaceStatus, Workspace
     const { object } = current;
     if (isTooSoon(object, message, context.now)) return refused(tooSoon(object.metadata.name));
     if (isOver(object, message, context.now)) return refused(over(object.metadata.name));
-    const draft = openDraft(current, context.now);
+    const draft = openDraft(current, context);
     if (!take(draft, message)) return IGNORED;
     const phase = reconcile(draft);
     return decisionOf(current, draft, reportStatus(draft, phase, context.endpoints), isHeld(draft));

@@ -6,7 +6,7 @@ import { parseDuration } from '../../api/duration.js';
 import type { ApiObject } from '../../api/object.js';
 import { parseTime } from '../../api/time.js';
 import { API_GROUP } from '../../brand.js';
-import type { Current } from '../machine.js';
+import type { Current, DecisionContext } from '../machine.js';
 import type { RevisionRef, SavedFiles } from '../object-message.js';
 import { SingleAttemptDraft } from '../single-attempt/draft.js';
 import type { SingleAttemptPrivate } from '../single-attempt/state.js';
@@ -87,13 +87,13 @@ export const WORKSPACE_LABEL = `${API_GROUP}/workspace`;
 
 export function openDraft(
   current: Current<WorkspaceSpec, WorkspaceStatus, WorkspacePrivate>,
-  now: number,
+  context: Pick<DecisionContext, 'now' | 'prices'>,
 ): WorkspaceDraft {
   const { address, object, private: kept = FRESH } = current;
   const rules = {
     label: WORKSPACE_LABEL,
     idleTimeoutMs: idleTimeoutMs(object.spec),
-    idleFrom: idleFrom(object.spec, now),
+    idleFrom: idleFrom(object.spec, context.now),
   };
-  return new SingleAttemptDraft(address, object, kept, rules, now);
+  return new SingleAttemptDraft(address, object, kept, rules, context);
 }

@@ -7,7 +7,7 @@ import { invalid } from '../../api/causes.js';
 import { manageCreate } from '../../api/managed-fields.js';
 import type { ApiObject, ObjectMeta } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
-import { obstruct } from '../estimate.js';
+import { estimateWork, obstruct, refuseRate } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { checkAddress, checkNewName, checkType } from './identity.js';
 import { checkNewFinalizers, writableOf } from './metadata.js';
@@ -34,9 +34,6 @@ export function prepareCreate(
   const target = targetOf(kind, address);
   const mistyped = checkType(kind, apiVersion, body);
   if (mistyped !== undefined) return refused(mistyped);
-  if (ctx.ifMatch !== undefined) {
-    return refused({ code: 'Unsupported', message: 'If-Match on a create is not supported yet', target });
-  }
 
   const complaints = noComplaints();
   readMembers(body, complaints);
@@ -61,7 +58,6 @@ export function prepareCreate(
   }
   const unsupported = checkSupported(kind, address.project, spec, ctx, target);
   if (unsupported !== undefined && !ctx.dryRun) return refused(unsupported);
-  const warnings = [...judged, ...warningOf(kind, unsupported)];
 
   const writable = writableOf(input);
   const { now } = ctx.context;
@@ -76,8 +72,15 @@ export function prepareCreate(
     managedFields: manageCreate({ manager: ctx.fieldManager, apiVersion, now }, { metadata: writable, spec }),
   };
   const unborn: ApiObject = { apiVersion, kind: kind.kind, metadata, spec, status: undefined };
+  const work = kind.pricedWork?.(unborn);
+  const tooDear = work && refuseRate(work, ctx.context.prices, target);
+  if (tooDear !== undefined && !ctx.dryRun) return refused(tooDear);
   const born: ApiObject = { ...unborn, status: kind.initialStatus(unborn) };
-  const object = obstruct(born, { refusal: unsupported });
+  const priced: ApiObject = work
+    ? { ...born, status: { ...(born.status as object), estimate: estimateWork(work, ctx.context.prices, now) } }
+    : born;
+  const object = obstruct(priced, { refusals: [unsupported, tooDear] });
+  const warnings = [...judged, ...warningOf(kind, unsupported), ...warningOf(kind, tooDear)];
   return { outcome: 'Prepared', object, warnings, specChanged: true, changed: true, gone: false };
 }
 

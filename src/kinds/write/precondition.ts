@@ -3,16 +3,9 @@ import type { ApiObject } from '../../api/object.js';
 import type { Refusal } from '../../api/refusal.js';
 import type { Target } from './prepared.js';
 
-/** `If-Match` takes `*` or a list of strong tags; a tag is the quoted resourceVersion. Weak tags never match (RFC 9110). */
-export function matchesTag(ifMatch: string, version: string): boolean {
-  return ifMatch.split(',').some((tag) => {
-    const trimmed = tag.trim();
-    return trimmed === '*' || trimmed === `"${version}"`;
-  });
-}
-
+/** `ifMatch`: the entity tag without its quotes, which is a resourceVersion. */
 export function checkIfMatch(ifMatch: string | undefined, version: string, target: Target): Refusal | undefined {
-  if (ifMatch === undefined || matchesTag(ifMatch, version)) return undefined;
+  if (ifMatch === undefined || ifMatch === version) return undefined;
   return {
     code: 'PreconditionFailed',
     message: `${name(target)} is at version ${version}, which If-Match does not name`,

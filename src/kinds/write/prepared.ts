@@ -12,7 +12,7 @@ export interface WriteContext {
   readonly fieldManager: string;
   /** A dry run may use fields that are not built yet: it tells what would be, and starts nothing. */
   readonly dryRun: boolean;
-  /** The `If-Match` header as it came. */
+  /** The entity tag of `If-Match`, without its quotes. */
   readonly ifMatch?: string | undefined;
   /** Paths of members that the body names twice. */
   readonly duplicates: readonly string[];

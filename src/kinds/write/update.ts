@@ -88,7 +88,7 @@ export function prepareUpdate(
   };
   return {
     outcome: 'Prepared',
-    object: obstruct({ ...current, apiVersion, metadata, spec }, { refusal: unsupported }),
+    object: obstruct({ ...current, apiVersion, metadata, spec }, { refusals: [unsupported] }),
     warnings,
     specChanged,
     changed: true,

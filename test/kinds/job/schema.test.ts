@@ -239,7 +239,6 @@ const UNSUPPORTED: readonly (readonly [string, Record<string, unknown>])[] = [
   ['spec.completeByTime', { completeByTime: '2026-01-01T00:00:00Z' }],
   ['spec.connections', { connections: ['c'] }],
   ['spec.distributed', { distributed: { nodes: 2 } }],
-  ['spec.expectedDuration', { expectedDuration: '1h' }],
   ['spec.image', { image: 'python:3.12' }],
   ['spec.imagePullSecrets', { imagePullSecrets: ['s'] }],
   ['spec.imageRef', { imageRef: 'mine' }],

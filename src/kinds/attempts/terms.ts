@@ -1,0 +1,54 @@
+/**
+ * The terms that work is admitted at, and the annotation that carries them from an owner to its Attempts. A Job takes them when it is
+ * created and keeps them; a Sandbox or Workspace, whose resources may change, takes them anew at each start. So no change of prices
+ * touches what was admitted before it.
+ */
+import { formatDuration, parseDuration } from '../../api/duration.js';
+import { API_GROUP } from '../../brand.js';
+import { FREE_BOOK, type PriceBook } from '../../money/price-book.js';
+import { termsOf } from '../../money/pricing.js';
+import { RESERVE_MS, UNIT_MS, type Terms } from '../../money/terms.js';
+import type { ResourceAmounts } from '../amounts.js';
+import { LOCAL_OFFERING } from '../offering/local.js';
+
+export interface AdmittedTerms extends Terms {
+  readonly offering: string;
+  readonly pricebookVersion: string;
+}
+
+/** `amounts`: what the work may use, which is what it pays for: the amounts that it asks for, else the defaults (`limitsOf`). */
+export function admitTerms(amounts: ResourceAmounts, prices: PriceBook = FREE_BOOK): AdmittedTerms {
+  const terms = termsOf(prices, LOCAL_OFFERING, amounts);
+  return { ...terms, offering: LOCAL_OFFERING, pricebookVersion: prices.version };
+}
+
+/** `pricebook=2026-01,offering=cpu-local,rate=0.011,increment=1s,minimum=0.00` */
+export function showTerms({ pricebookVersion, offering, ...terms }: AdmittedTerms): string {
+  const { rateUSDPerHour: rate, incrementMs, minimumUSD } = terms;
+  const increment = formatDuration(incrementMs);
+  return `pricebook=${pricebookVersion},offering=${offering},rate=${rate},increment=${increment},minimum=${minimumUSD}`;
+}
+
+const TERMS = `${API_GROUP}/terms`;
+
+export function termsAnnotations(terms: string): Readonly<Record<string, string>> {
+  return { [TERMS]: terms };
+}
+
+/** Undefined: the Attempt was made before there were prices, and is free. */
+export function readTerms(annotations: Readonly<Record<string, string>> | undefined): AdmittedTerms | undefined {
+  const text = annotations?.[TERMS];
+  if (text === undefined) return undefined;
+  const parts = new Map(
+    text.split(',').map((part) => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]),
+  );
+  return {
+    offering: parts.get('offering') ?? LOCAL_OFFERING,
+    pricebookVersion: parts.get('pricebook') ?? '',
+    rateUSDPerHour: parts.get('rate') ?? '0.00',
+    incrementMs: parseDuration(parts.get('increment') ?? '') ?? 1000,
+    minimumUSD: parts.get('minimum') ?? '0.00',
+    unitMs: UNIT_MS,
+    reserveMs: RESERVE_MS,
+  };
+}

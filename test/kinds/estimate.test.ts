@@ -1,0 +1,190 @@
+/** What work would cost by a price book: pure, with exact amounts. */
+import test from 'ava';
+import type { KindDefinition } from '../../src/kinds/kind.js';
+import { readTerms } from '../../src/kinds/attempts/terms.js';
+import { estimateWork, refuseRate } from '../../src/kinds/estimate.js';
+import { jobKind } from '../../src/kinds/job/index.js';
+import { SlotTable } from '../../src/kinds/job/slots.js';
+import { pipelineKind } from '../../src/kinds/pipeline/index.js';
+import { sandboxKind } from '../../src/kinds/sandbox/index.js';
+import type { Estimate } from '../../src/kinds/shapes/status.js';
+import { sweepKind } from '../../src/kinds/sweep/index.js';
+import { workspaceKind } from '../../src/kinds/workspace/index.js';
+import { parsePriceBook, type PriceBook } from '../../src/money/price-book.js';
+import { contextAt, NOW, objectOf } from './decide.js';
+
+/** 0.36 USD for a CPU, so that a second of it is 0.0001. Memory is free. */
+const BOOK = bookOf("{ perCpuHourUSD: '0.36' }");
+
+function bookOf(offering: string, version = 'v1'): PriceBook {
+  const read = parsePriceBook(
+    `pricebookVersion: ${version}\nofferings: { cpu-local: ${offering} }\n` +
+      "storage: { perGiBMonthUSD: '0' }\nimages: { perBuildMinuteUSD: '0' }\nmodels: {}\n",
+  );
+  if (read.outcome !== 'Read') throw new Error(read.lines.join('\n'));
+  return read.book;
+}
+
+function estimateOf(kind: KindDefinition, spec: object, book: PriceBook = BOOK): Estimate {
+  const work = kind.pricedWork?.(objectOf(kind, spec));
+  if (work === undefined) throw new Error(`${kind.kind} has no price`);
+  return estimateWork(work, book, NOW);
+}
+
+/** A start takes 1 s (p50) or 5 s (p90), and the teardown 1 s: 2 or 6 seconds for each run. */
+test('a Job costs its indexes at the rate of what it asks for, with their starts; it holds two minutes of each at once', (t) => {
+  const spec = { command: ['x'], completions: 10, parallelism: 4, resources: { cpu: '2' }, expectedDuration: '98s' };
+  const estimate = estimateOf(jobKind, spec);
+  t.like(estimate, {
+    rateUSDPerHour: '0.72',
+    holdUSD: '0.024',
+    concurrentHoldUSD: '0.096',
+    minimumChargeUSD: '0.00',
+    overheadUSD: { p50: '0.004', p90: '0.012' },
+    costUSD: { p50: '0.20', p90: '0.404' },
+    pricebookVersion: 'v1',
+    validUntil: '2026-01-02T03:19:05Z',
+    warnings: [],
+    startup: { cold: { p50: '1s', p90: '5s' }, warm: { p50: '100ms', p90: '1s' } },
+  });
+  t.like(estimate.placementPreview, { offering: 'cpu-local', regionClass: 'local', interruptible: false });
+  t.regex(String(estimate.placementPreview?.explain?.['reason']), /2 CPU and 0\.5 GiB of memory at 0\.72 USD per hour/);
+  t.is(estimate.blockingReasons, undefined);
+});
+
+test('what a Job costs is bounded by its timeout, and a Job that says neither counts a minute and warns', (t) => {
+  const cost = (spec: object) => estimateOf(jobKind, { command: ['x'], ...spec }).costUSD;
+  t.deepEqual(cost({ timeout: '100s' }), { p50: '0.0052', p90: '0.0106' });
+  t.deepEqual(cost({ activeDeadlineSeconds: 100 }), { p50: '0.0052', p90: '0.0106' });
+  t.deepEqual(cost({ timeout: '100s', expectedDuration: '80s' }), { p50: '0.0082', p90: '0.0106' });
+  // Ten indexes, two at once, share 100 seconds: 20 seconds each.
+  t.deepEqual(cost({ timeout: '100s', completions: 10, parallelism: 2, expectedDuration: '1h' }), {
+    p50: '0.022',
+    p90: '0.026',
+  });
+  const unknown = estimateOf(jobKind, { command: ['x'] });
+  t.deepEqual(unknown.costUSD, { p50: '0.0062', p90: '0.0066' });
+  t.deepEqual(
+    unknown.warnings?.map(({ code }) => code),
+    ['DurationUnknown'],
+  );
+});
+
+test('a minimum charge is paid by each Attempt and held when it is more than a minute', (t) => {
+  const estimate = estimateOf(
+    jobKind,
+    { command: ['x'], completions: 3, parallelism: 3, expectedDuration: '1s' },
+    bookOf("{ perCpuHourUSD: '0.36', minimumUSD: '0.50' }"),
+  );
+  t.like(estimate, { minimumChargeUSD: '1.50', holdUSD: '0.506', concurrentHoldUSD: '1.518' });
+  t.deepEqual(estimate.costUSD, { p50: '1.50', p90: '1.50' });
+});
+
+test('a Sandbox is expected to run until it is idle, and for its lifetime at most; a Workspace by its schedule', (t) => {
+  t.deepEqual(estimateOf(sandboxKind, { image: 'svc/agent-tools' }).costUSD, { p50: '0.0302', p90: '8.6406' });
+  const lifecycle = { idleTimeout: '0s', maxLifetime: '100s' };
+  t.deepEqual(estimateOf(sandboxKind, { image: 'svc/agent-tools', lifecycle }).costUSD, {
+    p50: '0.0102',
+    p90: '0.0106',
+  });
+  t.deepEqual(estimateOf(workspaceKind, { ephemeral: true }).costUSD, { p50: '0.3602', p90: '8.6406' });
+  const schedule = { readyBy: '2026-01-01T01:00:00Z', stopAt: '2026-01-01T01:45:00Z' };
+  t.deepEqual(estimateOf(workspaceKind, { ephemeral: true, schedule }).costUSD, { p50: '0.3602', p90: '0.3606' });
+});
+
+test('a Sweep sums its cells, and what it holds at once is that of the cells that may run together', (t) => {
+  const estimate = estimateOf(sweepKind, {
+    matrix: { params: { A: ['1', '2', '3'], B: ['1', '2'] } },
+    maxParallel: 4,
+    template: { spec: { command: ['x'], completions: 2, parallelism: 2, expectedDuration: '98s' } },
+  });
+  t.like(estimate, {
+    rateUSDPerHour: '2.88',
+    holdUSD: '0.012',
+    concurrentHoldUSD: '0.096',
+    costUSD: { p50: '0.12', p90: '0.2424' },
+    overheadUSD: { p50: '0.0024', p90: '0.0072' },
+  });
+});
+
+test('a Pipeline sums its stages, over their defaults, and the largest of them may run together', (t) => {
+  const spec = {
+    defaults: { command: ['x'], expectedDuration: '98s' },
+    maxParallel: 2,
+    stages: [
+      { name: 'a' },
+      { name: 'b', template: { resources: { cpu: '4' } } },
+      { name: 'c', template: { completions: 3, parallelism: 3, expectedDuration: '198s' } },
+    ],
+  };
+  t.like(estimateOf(pipelineKind, spec), {
+    rateUSDPerHour: '2.52',
+    holdUSD: '0.048',
+    concurrentHoldUSD: '0.084',
+    costUSD: { p50: '0.11', p90: '0.2216' },
+    warnings: [],
+  });
+  t.is(estimateOf(pipelineKind, { ...spec, maxParallel: undefined }).concurrentHoldUSD, '0.096');
+});
+
+test('work whose rate is above what it accepts is refused where that is written, with both rates', (t) => {
+  const target = { kind: 'Job', name: 'dear' };
+  const refusalOf = (kind: KindDefinition, spec: object): readonly string[] => {
+    const work = kind.pricedWork?.(objectOf(kind, spec));
+    const refusal = work && refuseRate(work, BOOK, target);
+    t.true(refusal === undefined || refusal.code === 'PriceConsentRequired');
+    return (refusal?.causes ?? []).map(({ field, message }) => `${field}: ${message}`);
+  };
+  const placed = (maxRateUSDPerHour: string): object => ({ command: ['x'], placement: { maxRateUSDPerHour } });
+  t.deepEqual(refusalOf(jobKind, placed('0.36')), []);
+  t.deepEqual(refusalOf(jobKind, placed('0.359999999')), [
+    'spec.placement.maxRateUSDPerHour: the rate is 0.36 USD per hour, above the 0.359999999 that is accepted at most',
+  ]);
+  t.is(refusalOf(sweepKind, { template: { spec: placed('0.10') } }).length, 1);
+  t.deepEqual(
+    refusalOf(pipelineKind, {
+      defaults: placed('0.10'),
+      stages: [{ name: 'a' }, { name: 'b' }, { name: 'c', template: placed('0.20') }],
+    }).map((line) => line.split(':')[0]),
+    ['spec.defaults.placement.maxRateUSDPerHour', 'spec.stages[2].template.placement.maxRateUSDPerHour'],
+  );
+  const preview = estimateOf(jobKind, placed('0.10')).placementPreview;
+  t.is(preview?.offering, undefined);
+  t.regex(JSON.stringify(preview?.explain), /above the 0\.10 that is accepted/);
+});
+
+test('an Attempt carries the terms that its Job was admitted at, whatever the prices are when it is made', (t) => {
+  const job = objectOf(jobKind, { command: ['x'], completions: 2, resources: { cpu: '2' } });
+  const table = jobKind.machine.sideState?.open([]) as SlotTable;
+  const current = { address: { org: 'o', kind: 'Job', project: 'default', name: 'one' }, object: job };
+  const created = jobKind.machine.decide(
+    { ...current, private: undefined },
+    table,
+    { type: 'Created' },
+    {
+      ...contextAt(),
+      prices: BOOK,
+    },
+  );
+  if (created.outcome !== 'Next') throw new Error(created.outcome);
+  for (const change of created.changes ?? []) jobKind.machine.sideState?.apply(table, change);
+  const dearer = { ...contextAt(), prices: bookOf("{ perCpuHourUSD: '9' }", 'v2') };
+  const woken = jobKind.machine.decide({ ...current, private: created.private }, table, { type: 'Activated' }, dearer);
+  const made = [created, woken].map((decision) => {
+    const effects = decision.outcome === 'Next' ? [...decision.effects, ...(decision.volatile ?? [])] : [];
+    const more = decision.outcome === 'Volatile' ? decision.volatile : [];
+    const child = [...effects, ...more].find((effect) => effect.type === 'CreateChild');
+    return child?.type === 'CreateChild' ? readTerms(child.annotations) : undefined;
+  });
+  const terms = {
+    offering: 'cpu-local',
+    pricebookVersion: 'v1',
+    rateUSDPerHour: '0.72',
+    incrementMs: 1000,
+    minimumUSD: '0.00',
+    unitMs: 60_000,
+    reserveMs: 60_000,
+  };
+  t.deepEqual(made, [terms, terms]);
+  t.is(readTerms({}), undefined);
+});
