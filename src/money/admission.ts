@@ -1,0 +1,102 @@
+/** Decides whether a hold or its renewal fits, how much a renewal gets, and which counter refuses it. Pure (I7). */
+import { availableOn, type Book } from './book.js';
+import { parseCounter, periodEnd } from './counters.js';
+import { amountOfHold, type Hold, type Part } from './hold.js';
+import type { HoldRefusal } from './operation.js';
+import { countersOf } from './payer.js';
+import { FEW_UNITS, MANY_UNITS, neededFor, partsOf } from './renewal.js';
+import { showUSD, USD, ZERO } from './usd.js';
+
+/** Share of what is free that all holders of a counter may take together, where money is not plenty. */
+const SHARE = 0.5;
+
+export type Renewal =
+  | { readonly outcome: 'Renewed'; readonly parts: readonly Part[] }
+  | { readonly outcome: 'Refused'; readonly counter: string; readonly refusal: HoldRefusal };
+
+/** Whether every limited counter has what the new parts need, beside the old ones that they take the place of. What costs nothing fits. */
+export function fits(book: Book, own: readonly Part[], parts: readonly Part[]): boolean {
+  return parts.every(({ counter, amountUSD }) => {
+    const room = roomOn(book, own, counter);
+    return room === undefined || room.gte(amountUSD) || new USD(amountUSD).isZero();
+  });
+}
+
+/** The limited counter that lacks most. Precondition: the parts do not fit. */
+export function tightest(book: Book, own: readonly Part[], parts: readonly Part[]): string {
+  let found: { counter: string; lacks: USD } | undefined;
+  for (const { counter, amountUSD } of parts) {
+    const lacks = roomOn(book, own, counter)?.minus(amountUSD).negated();
+    if (lacks !== undefined && (found === undefined || lacks.gt(found.lacks))) found = { counter, lacks };
+  }
+  return found?.counter ?? '';
+}
+
+export function refusalOn(book: Book, key: string, counter: string, parts: readonly Part[]): HoldRefusal {
+  const availableUSD = showUSD(USD.max(0, availableOn(book, counter) ?? ZERO));
+  const needed = parts.find((part) => part.counter === counter)?.amountUSD ?? '0';
+  const about = { key, availableUSD, neededUSD: showUSD(new USD(needed)) };
+  const name = parseCounter(counter);
+  if (name.of === 'Wallet') return { ...about, by: 'Wallet' };
+  if (name.of === 'Cost') return { ...about, by: 'Cap', uid: name.uid };
+  const resetTime = name.period === 'total' ? undefined : periodEnd(Date.parse(`${name.period}-01T00:00:00Z`));
+  return { ...about, by: 'Budget', uid: name.uid, name: book.budgets.get(name.uid)?.name, resetTime };
+}
+
+/**
+ * The parts of a hold that is renewed, by the Budgets of now. It gets many units ahead when no counter gives more than its share for that, else
+ * as many as the share has, else few, else what keeps it at least one unit ahead. Precondition: it is charged until now.
+ */
+export function renewedParts(book: Book, hold: Hold, now: number): Renewal {
+  const split = (amount: USD): readonly Part[] =>
+    partsOf(hold, amount, now, (at) => countersOf(hold.payer, book.budgets.values(), at));
+  const held = amountOfHold(hold);
+  if (hold.billing === undefined) return renewed(book, hold, [split(held)]);
+  const few = mostUnits(book, hold, split) ?? FEW_UNITS;
+  const one = neededFor(hold, 1);
+  return renewed(book, hold, [split(neededFor(hold, few)), split(USD.max(one, held)), split(one)]);
+}
+
+/** The first of these that fits. */
+function renewed(book: Book, hold: Hold, choices: readonly (readonly Part[])[]): Renewal {
+  const parts = choices.find((choice) => fits(book, hold.parts, choice));
+  if (parts !== undefined) return { outcome: 'Renewed', parts };
+  const least = choices.at(-1) ?? [];
+  const counter = tightest(book, hold.parts, least);
+  return { outcome: 'Refused', counter, refusal: refusalOn(book, hold.key, counter, least) };
+}
+
+/** The most units, up to many, that take no more than the hold's share of any counter. Undefined: not even few. */
+function mostUnits(book: Book, hold: Hold, split: (amount: USD) => readonly Part[]): number | undefined {
+  const plenty = (units: number): boolean => fitsShare(book, hold.parts, split(neededFor(hold, units)));
+  if (!plenty(FEW_UNITS)) return undefined;
+  // What is needed grows with the units.
+  let [most, tooMany] = [FEW_UNITS, MANY_UNITS + 1];
+  while (tooMany - most > 1) {
+    const middle = most === FEW_UNITS && tooMany > MANY_UNITS ? MANY_UNITS : Math.floor((most + tooMany) / 2);
+    if (plenty(middle)) most = middle;
+    else tooMany = middle;
+  }
+  return most;
+}
+
+function fitsShare(book: Book, own: readonly Part[], parts: readonly Part[]): boolean {
+  return parts.every(({ counter, amountUSD }) => {
+    const free = availableOn(book, counter);
+    if (free === undefined) return true;
+    const share = USD.max(0, free)
+      .times(SHARE)
+      .div(Math.max(1, book.counter(counter).holders));
+    return share.plus(ownOn(own, counter)).gte(amountUSD) && fits(book, own, parts);
+  });
+}
+
+/** What is free on a counter and what the hold has there already. Undefined: nothing limits it. */
+function roomOn(book: Book, own: readonly Part[], counter: string): USD | undefined {
+  return availableOn(book, counter)?.plus(ownOn(own, counter));
+}
+
+function ownOn(own: readonly Part[], counter: string): USD {
+  const part = own.find((one) => one.counter === counter);
+  return part === undefined ? ZERO : new USD(part.amountUSD);
+}

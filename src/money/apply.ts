@@ -1,0 +1,226 @@
+/**
+ * Carries out operations on an org's book, one after the other, as the commit does under its lock. Pure: `now` is Postgres's clock.
+ *
+ * I7: a hold is admitted only when every limited counter of it has the money; a charge never exceeds what its hold has; nobody with money
+ * is refused. Charges and renewals are computed from the hold's row, so an operation that comes late or twice cannot do harm.
+ */
+import type { Book, Posting } from './book.js';
+import { chargeToEnd, chargeUntil, type Charge } from './charge.js';
+import { budgetCounter, monthOf, parseCounter, periodOf } from './counters.js';
+import { firstAmount, type Hold, type Segment } from './hold.js';
+import type { BudgetLimit } from './limits.js';
+import type { Applied, MoneyOperation, OperationResult } from './operation.js';
+import { countersOf, isInScope } from './payer.js';
+import { fits, refusalOn, renewedParts, tightest } from './admission.js';
+import { fundedUntil, partsOf } from './renewal.js';
+import { amountOf, sumUSD, USD, ZERO } from './usd.js';
+import { credit, debit, expire, expiredGrants, giveBack } from './wallet.js';
+
+/** What refuses a member. */
+export type MemberRefusal = Extract<OperationResult, { outcome: 'Refused' | 'DuplicateKey' }>;
+
+export type MemberResult =
+  | { readonly outcome: 'Applied'; readonly results: readonly OperationResult[] }
+  | { readonly outcome: 'NotApplied'; readonly refusal: MemberRefusal };
+
+/** All of one member's operations, or none of them and what refused it. */
+export function applyMember(book: Book, operations: readonly MoneyOperation[], now: number): MemberResult {
+  const mark = book.mark();
+  const results: OperationResult[] = [];
+  for (const operation of operations) {
+    const result = applyOperation(book, operation, now);
+    if (result.outcome === 'Refused' || result.outcome === 'DuplicateKey') {
+      book.undo(mark);
+      return { outcome: 'NotApplied', refusal: result };
+    }
+    results.push(result);
+  }
+  return { outcome: 'Applied', results };
+}
+
+/** A refused operation leaves no trace. */
+export function applyOperation(book: Book, operation: MoneyOperation, now: number): OperationResult {
+  const mark = book.mark();
+  expireGrants(book, now);
+  const result = carryOut(book, operation, now);
+  if (result.outcome === 'Refused' || result.outcome === 'DuplicateKey') book.undo(mark);
+  else if (operation.op !== 'Place' && operation.op !== 'Expire') expireGrants(book, now);
+  return result;
+}
+
+const DONE: Applied = { outcome: 'Applied' };
+const GONE: OperationResult = { outcome: 'Nothing', why: 'Gone' };
+
+function carryOut(book: Book, operation: MoneyOperation, now: number): OperationResult {
+  switch (operation.op) {
+    case 'Place':
+      return place(book, operation, now);
+    case 'Bill': {
+      const hold = book.holds.get(operation.key);
+      return hold === undefined ? GONE : bill(book, hold, operation, now);
+    }
+    case 'Renew': {
+      const hold = book.holds.get(operation.key);
+      if (hold === undefined) return GONE;
+      const movedOn = operation.sequence !== undefined && operation.sequence !== hold.sequence;
+      return movedOn ? { outcome: 'Nothing', why: 'MovedOn' } : renew(book, hold, now);
+    }
+    case 'Release': {
+      const hold = book.holds.get(operation.key);
+      if (hold === undefined) return GONE;
+      release(book, hold, Math.min(operation.until ?? now, now), operation.covered ?? []);
+      return DONE;
+    }
+    case 'SetBudget':
+      setBudget(book, operation.budget, now);
+      return DONE;
+    case 'DropBudget':
+      // Its counters stay: holds name them.
+      book.setBudget(operation.uid, undefined);
+      return DONE;
+    case 'SetCap':
+      book.setCap(operation.uid, operation.limitUSD === undefined ? undefined : amountOf(operation.limitUSD));
+      return DONE;
+    case 'SetMode':
+      book.setMode(operation.mode);
+      return DONE;
+    case 'Credit':
+      return addCredit(book, operation, now);
+    case 'Expire':
+      return DONE;
+  }
+}
+
+function place(book: Book, operation: Extract<MoneyOperation, { op: 'Place' }>, now: number): OperationResult {
+  const { key, owner, payer, terms, replaces } = operation;
+  if (book.holds.has(key)) return { outcome: 'DuplicateKey', key };
+  const replaced = replaces === undefined ? undefined : book.holds.get(replaces);
+  if (replaced !== undefined) release(book, replaced, now, []);
+  const amount = operation.amountUSD === undefined ? firstAmount(terms) : amountOf(operation.amountUSD);
+  const parts = partsOf({ terms, billing: undefined }, amount, now, (at) =>
+    countersOf(payer, book.budgets.values(), at),
+  );
+  // I7
+  if (!fits(book, [], parts)) return { outcome: 'Refused', ...refusalOn(book, key, tightest(book, [], parts), parts) };
+  const begun = { billedMs: {}, accrued: '0', charged: [], coveredUSD: {} };
+  book.setHold(key, { key, owner, payer, terms, parts, sequence: 1, placedAt: now, ...begun });
+  return DONE;
+}
+
+function bill(
+  book: Book,
+  hold: Hold,
+  operation: Extract<MoneyOperation, { op: 'Bill' }>,
+  now: number,
+): OperationResult {
+  const { segment } = operation;
+  const since = Math.max(hold.billing?.since ?? hold.placedAt, Math.min(operation.from, now));
+  const charged = postCharges(book, hold, chargeUntil(hold, since));
+  const rateUSDPerHour = operation.rateUSDPerHour ?? hold.billing?.rateUSDPerHour ?? hold.terms.rateUSDPerHour;
+  const next = { ...charged, sequence: hold.sequence + 1, billing: { segment, since, rateUSDPerHour } };
+  book.setHold(hold.key, next);
+  return { outcome: 'Applied', fundedUntil: fundedUntil(next) };
+}
+
+/** A refused renewal keeps what it had: the work goes on until that is spent. */
+function renew(book: Book, hold: Hold, now: number): OperationResult {
+  const charged = { ...postCharges(book, hold, chargeUntil(hold, now)), sequence: hold.sequence + 1 };
+  book.setHold(hold.key, charged);
+  const renewal = renewedParts(book, charged, now);
+  if (renewal.outcome === 'Renewed') {
+    const next = { ...charged, parts: renewal.parts, refusal: undefined };
+    book.setHold(hold.key, next);
+    const funding = hold.refusal === undefined ? undefined : 'Restored';
+    return { outcome: 'Applied', fundedUntil: fundedUntil(next), funding };
+  }
+  const { refusal } = renewal;
+  const next = { ...charged, refusal: { counter: renewal.counter, since: hold.refusal?.since ?? now } };
+  book.setHold(hold.key, next);
+  const funding = hold.refusal === undefined ? 'Refused' : undefined;
+  return { outcome: 'Applied', fundedUntil: fundedUntil(next), refusal, funding };
+}
+
+function release(book: Book, hold: Hold, until: number, byService: readonly Segment[]): void {
+  postCharges(book, hold, chargeToEnd(hold, until, byService));
+  book.setHold(hold.key, undefined);
+}
+
+/** Posts the charges of a hold and sets what it has left; its keys come from its sequence, which goes on with each change. */
+function postCharges(book: Book, before: Hold, { hold, charges }: ReturnType<typeof chargeUntil>): Hold {
+  if (hold.parts !== before.parts) book.setHold(hold.key, hold);
+  charges.forEach((charge, i) => {
+    postCharge(book, hold, charge, `${hold.key}/${hold.placedAt}/${hold.sequence}/${i}`);
+  });
+  return hold;
+}
+
+function postCharge(book: Book, hold: Hold, charge: Charge, key: string): void {
+  const { segment, period, amountUSD, coveredUSD, counters } = charge;
+  for (const name of counters) {
+    const counter = book.counter(name);
+    book.setCounter({
+      ...counter,
+      spentUSD: counter.spentUSD.plus(amountUSD),
+      segments: { ...counter.segments, [segment]: amountUSD.plus(counter.segments[segment] ?? ZERO) },
+      covered: coveredUSD.isZero() ? counter.covered : [...new Set([...counter.covered, segment])],
+    });
+  }
+  const { project, labels } = hold.payer;
+  const about = { period, usage: { project, labels }, owner: hold.owner.uid, segment, counters, amountUSD, coveredUSD };
+  const back = amountUSD.isNegative() && !amountUSD.isZero();
+  const lines = amountUSD.isZero() ? [] : back ? giveBack(book, amountUSD.negated()) : debit(book, amountUSD);
+  book.post({ key, reason: back ? 'Refund' : 'Use', ...about, lines });
+}
+
+/** A new monthly Budget begins with what this month has used already: else to delete and make it again would be free. */
+function setBudget(book: Book, budget: BudgetLimit, now: number): void {
+  const known = book.budgets.has(budget.uid);
+  book.setBudget(budget.uid, budget);
+  if (known || budget.period !== 'Monthly') return;
+  const counter = book.counter(budgetCounter(budget.uid, periodOf(budget.period, now)));
+  const openingUSD = usedInMonth(book, budget, monthOf(now));
+  book.setCounter({ ...counter, openingUSD, spentUSD: counter.spentUSD.plus(openingUSD) });
+}
+
+function usedInMonth(book: Book, budget: BudgetLimit, month: string): USD {
+  const before = book.monthUsage.filter((usage) => isInScope(usage, budget)).map(({ spentUSD }) => spentUSD);
+  const matches = ({ period, usage }: Posting): boolean =>
+    period === month && usage !== undefined && isInScope(usage, budget);
+  return sumUSD([...before, ...book.postings.filter(matches).map(({ amountUSD }) => amountUSD)]);
+}
+
+function addCredit(book: Book, operation: Extract<MoneyOperation, { op: 'Credit' }>, now: number): OperationResult {
+  const { grant, once, expires } = operation;
+  if (once !== undefined && book.once.has(once)) return { outcome: 'Nothing', why: 'Once' };
+  if (book.grants.has(grant)) return { outcome: 'DuplicateKey', key: grant };
+  if (once !== undefined) book.addOnce(once);
+  const amountUSD = amountOf(operation.amountUSD);
+  const lines = credit(book, grant, amountUSD, expires);
+  book.post({ key: `credit/${grant}`, reason: 'Credit', ...asidesOf(now), amountUSD, lines });
+  return DONE;
+}
+
+function expireGrants(book: Book, now: number): void {
+  for (const grant of expiredGrants(book, now)) {
+    const lines = expire(book, grant);
+    const [taken] = lines;
+    if (taken === undefined) continue;
+    // What a grant still has falls with each of these, so it makes the key unique.
+    const key = `expiry/${grant.uid}/${grant.remainingUSD.toFixed()}`;
+    book.post({ key, reason: 'Expiry', ...asidesOf(now), amountUSD: taken.amountUSD, lines });
+  }
+}
+
+/** Money that moves beside all work counts on no counter. */
+function asidesOf(now: number): Pick<Posting, 'period' | 'counters' | 'coveredUSD'> {
+  return { period: monthOf(now), counters: [], coveredUSD: ZERO };
+}
+
+/** Percents of a Budget's limit that this counter has reached. */
+export function thresholdsReached(book: Pick<Book, 'budgets' | 'counter'>, name: string): readonly number[] {
+  const parsed = parseCounter(name);
+  const budget = parsed.of === 'Budget' ? book.budgets.get(parsed.uid) : undefined;
+  const { spentUSD } = book.counter(name);
+  if (budget === undefined || spentUSD.lte(0)) return [];
+  return budget.thresholds.filter((threshold) => spentUSD.times(100).gte(new USD(budget.limitUSD).times(threshold)));
+}

@@ -1,0 +1,216 @@
+/**
+ * The book of one org as a commit has it under its lock: limits, counters, grants, holds, and what was posted since it was read. Operations change
+ * it step by step; `undo` takes back everything after a mark, so a refused member leaves no trace (I7).
+ */
+import { parseCounter, WALLET } from './counters.js';
+import type { Hold, Part, Segment } from './hold.js';
+import type { BudgetLimit, WalletMode } from './limits.js';
+import type { Usage } from './payer.js';
+import { sumUSD, USD, ZERO } from './usd.js';
+
+export interface Counter {
+  readonly counter: string;
+  readonly spentUSD: USD;
+  readonly heldUSD: USD;
+  /** Of that: what a new monthly Budget began with. */
+  readonly openingUSD: USD;
+  /** Holds with a part on it. */
+  readonly holders: number;
+  readonly segments: Readonly<Partial<Record<Segment, USD>>>;
+  /** Segments of which the service paid some. */
+  readonly covered: readonly Segment[];
+}
+
+export interface Grant {
+  readonly uid: string;
+  readonly amountUSD: USD;
+  readonly remainingUSD: USD;
+  /** ms. */
+  readonly expires?: number | undefined;
+}
+
+/** One line of double entry. */
+export interface Line {
+  /** `grants/<uid>`, `wallet`, `unbilled`, `revenue`, `funding` (where credits come from) or `expired`. */
+  readonly account: string;
+  readonly amountUSD: USD;
+}
+
+/** Something that was spent, given back, credited, or has expired; its lines add up to zero. */
+export interface Posting {
+  /** Unique within the org. */
+  readonly key: string;
+  readonly reason: 'Use' | 'Refund' | 'Credit' | 'Expiry';
+  /** Month in which it counts. */
+  readonly period: string;
+  readonly usage?: Usage | undefined;
+  /** uid of the object. */
+  readonly owner?: string | undefined;
+  readonly segment?: Segment | undefined;
+  readonly counters: readonly string[];
+  readonly amountUSD: USD;
+  readonly coveredUSD: USD;
+  readonly lines: readonly Line[];
+}
+
+/** What one project and set of labels used in this month. */
+export interface MonthUsage extends Usage {
+  readonly spentUSD: USD;
+}
+
+/** What is read before operations are applied. Everything that the operations may touch has to be in it; what is absent is zero or not there. */
+export interface BookState {
+  readonly mode: WalletMode;
+  /** Balance of the account `wallet`: below zero, arrears; above it, what was given back. */
+  readonly walletUSD: USD;
+  readonly budgets: ReadonlyMap<string, BudgetLimit>;
+  /** By uid. */
+  readonly caps: ReadonlyMap<string, USD>;
+  readonly counters: ReadonlyMap<string, Counter>;
+  readonly grants: ReadonlyMap<string, Grant>;
+  readonly holds: ReadonlyMap<string, Hold>;
+  /** Keys of the outside world. */
+  readonly once: ReadonlySet<string>;
+  /** Of this month, for Budgets that begin in it. */
+  readonly monthUsage: readonly MonthUsage[];
+}
+
+export const EMPTY_BOOK: BookState = {
+  mode: 'Unlimited',
+  walletUSD: ZERO,
+  budgets: new Map(),
+  caps: new Map(),
+  counters: new Map(),
+  grants: new Map(),
+  holds: new Map(),
+  once: new Set(),
+  monthUsage: [],
+};
+
+export class UnbalancedPostingError extends Error {
+  constructor(key: string, sum: USD) {
+    super(`posting ${key} adds up to ${sum.toFixed()}, not to zero`);
+    this.name = 'UnbalancedPostingError';
+  }
+}
+
+export interface Book extends BookState {
+  readonly postings: readonly Posting[];
+  counter(name: string): Counter;
+  setMode(mode: WalletMode): void;
+  setWallet(balance: USD): void;
+  setBudget(uid: string, budget: BudgetLimit | undefined): void;
+  setCap(uid: string, limit: USD | undefined): void;
+  setCounter(counter: Counter): void;
+  setGrant(grant: Grant): void;
+  /** Puts the hold, or takes it away, and sets what its counters hold. */
+  setHold(key: string, hold: Hold | undefined): void;
+  addOnce(key: string): void;
+  /** I7: throws `UnbalancedPostingError` when the lines do not add up to zero. Does not touch counters. */
+  post(posting: Posting): void;
+  mark(): number;
+  /** Takes back everything since the mark. */
+  undo(mark: number): void;
+}
+
+export function openBook(state: BookState): Book {
+  const undoes: (() => void)[] = [];
+  let { mode, walletUSD } = state;
+  const budgets = new Map(state.budgets);
+  const caps = new Map(state.caps);
+  const counters = new Map(state.counters);
+  const grants = new Map(state.grants);
+  const holds = new Map(state.holds);
+  const once = new Set(state.once);
+  const postings: Posting[] = [];
+
+  function put<Value>(map: Map<string, Value>, key: string, value: Value | undefined): void {
+    const before = map.get(key);
+    undoes.push(() => (before === undefined ? map.delete(key) : map.set(key, before)));
+    if (value === undefined) map.delete(key);
+    else map.set(key, value);
+  }
+
+  const counter = (name: string): Counter => counters.get(name) ?? emptyCounter(name);
+
+  function addHeld(parts: readonly Part[], sign: 1 | -1): void {
+    for (const { counter: name, amountUSD } of parts) {
+      const before = counter(name);
+      const heldUSD = before.heldUSD.plus(new USD(amountUSD).times(sign));
+      put(counters, name, { ...before, heldUSD, holders: before.holders + sign });
+    }
+  }
+
+  return {
+    get mode() {
+      return mode;
+    },
+    get walletUSD() {
+      return walletUSD;
+    },
+    ...{ budgets, caps, counters, grants, holds, once, postings, counter },
+    monthUsage: state.monthUsage,
+    setMode(next) {
+      const before = mode;
+      undoes.push(() => (mode = before));
+      mode = next;
+    },
+    setWallet(balance) {
+      const before = walletUSD;
+      undoes.push(() => (walletUSD = before));
+      walletUSD = balance;
+    },
+    setBudget: (uid, budget) => put(budgets, uid, budget),
+    setCap: (uid, limit) => put(caps, uid, limit),
+    setCounter: (next) => put(counters, next.counter, next),
+    setGrant: (grant) => put(grants, grant.uid, grant),
+    setHold(key, hold) {
+      addHeld(holds.get(key)?.parts ?? [], -1);
+      addHeld(hold?.parts ?? [], 1);
+      put(holds, key, hold);
+    },
+    addOnce(key) {
+      if (once.has(key)) return;
+      undoes.push(() => once.delete(key));
+      once.add(key);
+    },
+    post(posting) {
+      const sum = sumUSD(posting.lines.map(({ amountUSD }) => amountUSD));
+      if (!sum.isZero()) throw new UnbalancedPostingError(posting.key, sum);
+      undoes.push(() => postings.pop());
+      postings.push(posting);
+    },
+    mark: () => undoes.length,
+    undo(mark) {
+      while (undoes.length > mark) undoes.pop()?.();
+    },
+  };
+}
+
+export function emptyCounter(counter: string): Counter {
+  return { counter, spentUSD: ZERO, heldUSD: ZERO, openingUSD: ZERO, holders: 0, segments: {}, covered: [] };
+}
+
+/** What can still be held on a counter; below zero when more is spent and held than its limit. Undefined: nothing limits it. */
+export function availableOn(
+  book: Pick<Book, 'mode' | 'budgets' | 'caps' | 'walletUSD' | 'grants' | 'counter'>,
+  name: string,
+): USD | undefined {
+  const { spentUSD, heldUSD } = book.counter(name);
+  if (name === WALLET) return book.mode === 'Prepaid' ? balanceOf(book).minus(heldUSD) : undefined;
+  const limit = limitOf(book, name);
+  return limit?.minus(spentUSD).minus(heldUSD);
+}
+
+/** What all grants still have and what the account `wallet` adds or owes. */
+export function balanceOf({ grants, walletUSD }: Pick<Book, 'grants' | 'walletUSD'>): USD {
+  return sumUSD([...grants.values()].map(({ remainingUSD }) => remainingUSD)).plus(walletUSD);
+}
+
+function limitOf({ budgets, caps }: Pick<Book, 'budgets' | 'caps'>, name: string): USD | undefined {
+  const parsed = parseCounter(name);
+  if (parsed.of === 'Cost') return caps.get(parsed.uid);
+  if (parsed.of === 'Wallet') return undefined;
+  const budget = budgets.get(parsed.uid);
+  return budget?.action === 'Block' ? new USD(budget.limitUSD) : undefined;
+}

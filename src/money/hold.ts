@@ -1,0 +1,152 @@
+/**
+ * A hold: money that is set aside for one piece of work, and where the billing of that work stands. Its row has everything that a charge
+ * or a renewal is computed from, so no caller can be out of date.
+ */
+import { parseCounter, type CounterName } from './counters.js';
+import type { CostOwner, Payer } from './payer.js';
+import { ceilUSD, roundUSD, sumUSD, USD, ZERO } from './usd.js';
+
+export const SEGMENTS = ['Boot', 'Running', 'Restore', 'Teardown'] as const;
+export type Segment = (typeof SEGMENTS)[number];
+
+export const MS_PER_HOUR = 3_600_000;
+
+/** Fixed at admission. Amounts are decimal strings. */
+export interface Terms {
+  readonly rateUSDPerHour: string;
+  /** The billed time of all segments together is rounded up to these at the end (ms, at least 1). */
+  readonly incrementMs: number;
+  /** Charged in any case once billing has begun. */
+  readonly minimumUSD: string;
+  /** What is held goes ahead of billing by such units (ms). */
+  readonly unitMs: number;
+  /** Time at the rate that is kept back for a graceful end (ms). */
+  readonly reserveMs: number;
+}
+
+/** What the hold still has on one counter. */
+export interface Part {
+  readonly counter: string;
+  readonly amountUSD: string;
+}
+
+export interface Billing {
+  readonly segment: Segment;
+  /** Everything before this time is billed (ms). */
+  readonly since: number;
+  readonly rateUSDPerHour: string;
+}
+
+/** What was charged for one segment in one month. */
+export interface Charged {
+  readonly segment: Segment;
+  readonly period: string;
+  readonly amountUSD: string;
+}
+
+/** Why the last renewal got nothing. */
+export interface RenewalRefusal {
+  readonly counter: string;
+  /** ms. */
+  readonly since: number;
+}
+
+export interface Hold {
+  /** Unique within the org. */
+  readonly key: string;
+  /** The object that holds, as a rule an Attempt. */
+  readonly owner: CostOwner;
+  readonly payer: Payer;
+  readonly terms: Terms;
+  readonly parts: readonly Part[];
+  /** Grows with each change. */
+  readonly sequence: number;
+  /** ms. */
+  readonly placedAt: number;
+  /** Absent: nothing has begun that is billed. */
+  readonly billing?: Billing | undefined;
+  readonly billedMs: Readonly<Partial<Record<Segment, number>>>;
+  /** Rate × time of everything billed (USD per hour × ms), exact. */
+  readonly accrued: string;
+  readonly charged: readonly Charged[];
+  /** What the service paid, since the hold had no more or the service was at fault. */
+  readonly coveredUSD: Readonly<Partial<Record<Segment, string>>>;
+  readonly refusal?: RenewalRefusal | undefined;
+}
+
+/** Minimum charge or one unit in whole increments, whichever is larger, and the reserve. */
+export function firstAmount(terms: Terms): USD {
+  const unit = priceOf(terms.rateUSDPerHour, ceilTo(terms.unitMs, terms.incrementMs));
+  return USD.max(terms.minimumUSD, unit).plus(reserveOf(terms));
+}
+
+/** The reserve for a graceful end; at the dearer rate where billing has another than the terms. */
+export function reserveOf(terms: Terms, rateUSDPerHour = '0'): USD {
+  const rate = USD.max(terms.rateUSDPerHour, rateUSDPerHour);
+  return ceilUSD(rate.times(terms.reserveMs).div(MS_PER_HOUR));
+}
+
+/** What so much time costs, rounded up. */
+export function priceOf(rateUSDPerHour: string, ms: number): USD {
+  return ceilUSD(new USD(rateUSDPerHour).times(ms).div(MS_PER_HOUR));
+}
+
+/** What everything billed so far costs. */
+export function dueOf({ accrued }: Pick<Hold, 'accrued'>): USD {
+  return roundUSD(new USD(accrued).div(MS_PER_HOUR));
+}
+
+/** What was charged or covered of that. */
+export function settledOf(hold: Hold): USD {
+  return chargedOf(hold).plus(sumUSD(Object.values(hold.coveredUSD)));
+}
+
+/** What was charged so far. */
+export function chargedOf(hold: Hold): USD {
+  return sumUSD(hold.charged.map(({ amountUSD }) => amountUSD));
+}
+
+export function billedMsOf(hold: Hold): number {
+  return Object.values(hold.billedMs).reduce((sum, ms) => sum + ms, 0);
+}
+
+/** What the hold has where no month matters; the largest of the parts of months when nothing else is there. */
+export function amountOfHold(hold: Pick<Hold, 'parts'>): USD {
+  const parts = hold.parts.filter(({ counter }) => !isMonthly(parseCounter(counter)));
+  return parts.length === 0 ? ZERO : USD.min(...parts.map(({ amountUSD }) => amountUSD));
+}
+
+export function isMonthly(name: CounterName): name is Extract<CounterName, { of: 'Budget' }> {
+  return name.of === 'Budget' && name.period !== 'total';
+}
+
+/** Budgets by month in which the hold has a part, of whichever month. */
+function monthlyBudgets(hold: Pick<Hold, 'parts'>): Set<string> {
+  const uids = new Set<string>();
+  for (const { counter } of hold.parts) {
+    const name = parseCounter(counter);
+    if (isMonthly(name)) uids.add(name.uid);
+  }
+  return uids;
+}
+
+/** The counters in which a charge of this month counts. */
+export function countersIn(hold: Pick<Hold, 'parts'>, period: string): readonly string[] {
+  const others = hold.parts.map(({ counter }) => counter).filter((counter) => !isMonthly(parseCounter(counter)));
+  return [...others, ...[...monthlyBudgets(hold)].map((uid) => `budget/${uid}/${period}`)];
+}
+
+/** The most that can be charged in this month: a monthly Budget without a part in it leaves nothing. */
+export function capacityIn(hold: Pick<Hold, 'parts'>, period: string): USD {
+  const amounts = new Map(hold.parts.map(({ counter, amountUSD }) => [counter, amountUSD]));
+  const counters = countersIn(hold, period);
+  return counters.length === 0 ? ZERO : USD.min(...counters.map((counter) => amounts.get(counter) ?? '0'));
+}
+
+export function hasMonthlyParts(hold: Pick<Hold, 'parts'>): boolean {
+  return monthlyBudgets(hold).size > 0;
+}
+
+export function ceilTo(ms: number, increment: number): number {
+  return Math.ceil(ms / increment) * increment;
+}

@@ -1,0 +1,126 @@
+/** What can be asked of an org's book, and what is answered. Times are ms on Postgres's clock, amounts decimal strings in USD. */
+import { parseLabelSelector } from '../api/selectors/label.js';
+import { SEGMENTS, type Segment, type Terms } from './hold.js';
+import type { BudgetLimit, WalletMode } from './limits.js';
+import type { CostOwner, Payer } from './payer.js';
+import { amountOf } from './usd.js';
+
+export type MoneyOperation =
+  /** `amountUSD`: default `firstAmount(terms)`. `replaces`: the key of a hold that is released in the same step. */
+  | {
+      readonly op: 'Place';
+      readonly key: string;
+      readonly owner: CostOwner;
+      readonly payer: Payer;
+      readonly terms: Terms;
+      readonly amountUSD?: string | undefined;
+      readonly replaces?: string | undefined;
+    }
+  /** A segment begins at `from`, which is clamped between what is billed and now. The rate stays unless it is given. */
+  | {
+      readonly op: 'Bill';
+      readonly key: string;
+      readonly segment: Segment;
+      readonly from: number;
+      readonly rateUSDPerHour?: string | undefined;
+    }
+  /** Charges until now and takes money for the time ahead. With `sequence`: only if the hold has not changed since. */
+  | { readonly op: 'Renew'; readonly key: string; readonly sequence?: number | undefined }
+  /** Charges until `until` (default: now) and gives the rest back. `covered`: segments that the service pays. */
+  | {
+      readonly op: 'Release';
+      readonly key: string;
+      readonly until?: number | undefined;
+      readonly covered?: readonly Segment[] | undefined;
+    }
+  | { readonly op: 'SetBudget'; readonly budget: BudgetLimit }
+  | { readonly op: 'DropBudget'; readonly uid: string }
+  /** Undefined: no cap. */
+  | { readonly op: 'SetCap'; readonly uid: string; readonly limitUSD: string | undefined }
+  | { readonly op: 'SetMode'; readonly mode: WalletMode }
+  /** `grant`: uid of the CreditGrant. `once`: a key of the outside world, which is carried out once and then skipped. */
+  | {
+      readonly op: 'Credit';
+      readonly grant: string;
+      readonly amountUSD: string;
+      readonly expires?: number | undefined;
+      readonly once?: string | undefined;
+    }
+  /** Takes what grants whose time is over still have and nobody holds. Every other operation does the same first. */
+  | { readonly op: 'Expire' };
+
+/** What refused a hold, as a client sees it. */
+export interface HoldRefusal {
+  readonly key: string;
+  readonly by: 'Budget' | 'Cap' | 'Wallet';
+  /** Of the Budget, or of the object whose cap it is. */
+  readonly uid?: string | undefined;
+  /** Of the Budget. */
+  readonly name?: string | undefined;
+  /** Never below zero. */
+  readonly availableUSD: string;
+  readonly neededUSD: string;
+  /** When a monthly Budget begins anew (ms). */
+  readonly resetTime?: number | undefined;
+}
+
+export interface Applied {
+  readonly outcome: 'Applied';
+  /** Of the hold that it was about. Undefined: nothing is billed, it costs nothing, or it is released. */
+  readonly fundedUntil?: number | undefined;
+  /** Of a renewal that got nothing: what was held before stays, and is charged. */
+  readonly refusal?: HoldRefusal | undefined;
+  /** Of a renewal: whether it is refused for the first time, or has money again. */
+  readonly funding?: 'Refused' | 'Restored' | undefined;
+}
+
+export type OperationResult =
+  | Applied
+  | ({ readonly outcome: 'Refused' } & HoldRefusal)
+  /** A hold or grant stands under the key: an error of the caller. */
+  | { readonly outcome: 'DuplicateKey'; readonly key: string }
+  /** Nothing was changed. Gone: no hold has the key. MovedOn: the hold has changed since. Once: the outside key is known. */
+  | { readonly outcome: 'Nothing'; readonly why: 'Gone' | 'MovedOn' | 'Once' };
+
+/** Throws a RangeError for an operation that no book could carry out: its member is refused before it shares a transaction (I7). */
+export function checkOperation(operation: MoneyOperation): void {
+  switch (operation.op) {
+    case 'Place':
+      checkTerms(operation.terms);
+      if (operation.amountUSD !== undefined) amountOf(operation.amountUSD);
+      return;
+    case 'Bill':
+      checkTime(operation.from);
+      if (!SEGMENTS.includes(operation.segment)) throw new RangeError(`no segment ${String(operation.segment)}`);
+      if (operation.rateUSDPerHour !== undefined) amountOf(operation.rateUSDPerHour);
+      return;
+    case 'Release':
+      if (operation.until !== undefined) checkTime(operation.until);
+      return;
+    case 'SetBudget':
+      amountOf(operation.budget.limitUSD);
+      if (parseLabelSelector(operation.budget.selector ?? '').outcome === 'Refused')
+        throw new RangeError(`Budget ${operation.budget.uid} has a selector that cannot be read`);
+      return;
+    case 'SetCap':
+      if (operation.limitUSD !== undefined) amountOf(operation.limitUSD);
+      return;
+    case 'Credit':
+      amountOf(operation.amountUSD);
+      if (operation.expires !== undefined) checkTime(operation.expires);
+      return;
+    default:
+  }
+}
+
+function checkTerms({ rateUSDPerHour, minimumUSD, incrementMs, unitMs, reserveMs }: Terms): void {
+  amountOf(rateUSDPerHour);
+  amountOf(minimumUSD);
+  for (const ms of [incrementMs, unitMs])
+    if (!Number.isSafeInteger(ms) || ms < 1) throw new RangeError(`${ms} ms is not a length of billing time`);
+  if (!Number.isSafeInteger(reserveMs) || reserveMs < 0) throw new RangeError(`${reserveMs} ms is not a reserve`);
+}
+
+function checkTime(at: number): void {
+  if (!Number.isSafeInteger(at)) throw new RangeError(`${at} is not a time in ms`);
+}

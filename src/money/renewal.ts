@@ -1,0 +1,108 @@
+/** Computes how much a hold needs for so much time, on which counters, how long it lasts, and when it is to be renewed. Pure. */
+import { monthOf, parseCounter, periodEnd } from './counters.js';
+import {
+  amountOfHold,
+  billedMsOf,
+  capacityIn,
+  ceilTo,
+  hasMonthlyParts,
+  isMonthly,
+  MS_PER_HOUR,
+  priceOf,
+  reserveOf,
+  settledOf,
+  type Hold,
+  type Part,
+} from './hold.js';
+import { ceilUSD, USD } from './usd.js';
+
+/** A renewal keeps so many units ahead, and up to the larger number when money is plenty. */
+export const FEW_UNITS = 2;
+export const MANY_UNITS = 60;
+/** A refused renewal is tried again after this long (ms): its work ends within about a unit. */
+const TRY_AGAIN = 10_000;
+/** The same where nothing is billed yet. */
+const TRY_AGAIN_WAITING = 60_000;
+/** Work that waits has its part of the next month so many units before this one ends. */
+const UNITS_BEFORE_END = 2;
+
+/** The whole amount that the hold needs for `units` more from `billing.since` on, reserve included. */
+export function neededFor(hold: Hold, units: number): USD {
+  const { billing, terms } = hold;
+  const rate = billing?.rateUSDPerHour ?? terms.rateUSDPerHour;
+  const billed = billedMsOf(hold);
+  const ahead = ceilTo(billed + units * terms.unitMs, terms.incrementMs) - billed;
+  const cost = ceilUSD(new USD(rate).times(ahead).plus(hold.accrued).div(MS_PER_HOUR));
+  return USD.max(cost, terms.minimumUSD).minus(settledOf(hold)).plus(reserveOf(terms, rate));
+}
+
+/**
+ * Splits an amount over the counters of this month and the next. Where billing runs, each month has its share of the time that the amount
+ * lasts; before that, the work may begin in either, so near the end of a month both have all of it. `countersAt`: the counters that
+ * bind at a time.
+ */
+export function partsOf(
+  hold: Pick<Hold, 'billing' | 'terms'>,
+  amount: USD,
+  now: number,
+  countersAt: (at: number) => readonly string[],
+): readonly Part[] {
+  const end = periodEnd(now);
+  const parts = (at: number, monthly: USD): Part[] =>
+    countersAt(at).map((counter) => {
+      const share = isMonthly(parseCounter(counter)) ? monthly : amount;
+      return { counter, amountUSD: share.toFixed() };
+    });
+  const onlyMonthly = ({ counter }: Part): boolean => isMonthly(parseCounter(counter));
+  if (hold.billing === undefined) {
+    const soon = now + UNITS_BEFORE_END * hold.terms.unitMs >= end;
+    return soon ? [...parts(now, amount), ...parts(end, amount).filter(onlyMonthly)] : parts(now, amount);
+  }
+  const before = USD.min(amount, priceOf(hold.billing.rateUSDPerHour, end - now));
+  const rest = amount.minus(before);
+  if (rest.isZero() || new USD(hold.billing.rateUSDPerHour).isZero()) return parts(now, amount);
+  return [...parts(now, before), ...parts(end, rest).filter(onlyMonthly)];
+}
+
+/** Until when what is held lasts, the reserve left out (ms). Undefined: nothing is billed, or it costs nothing. */
+export function fundedUntil(hold: Hold): number | undefined {
+  const { billing, terms } = hold;
+  if (billing === undefined) return undefined;
+  const rate = new USD(billing.rateUSDPerHour);
+  if (rate.isZero()) return undefined;
+  const { since } = billing;
+  const paid = settledOf(hold).minus(reserveOf(terms, billing.rateUSDPerHour));
+  // From what was paid, not from what is held: else what was rounded before would shorten it.
+  const msFor = (amount: USD): number =>
+    USD.max(0, paid.plus(amount).times(MS_PER_HOUR).minus(hold.accrued)).div(rate).floor().toNumber();
+  const billed = billedMsOf(hold);
+  // Time is charged in whole increments, so a part of one is not funded.
+  const whole = Math.floor((billed + msFor(chargeable(hold, since))) / terms.incrementMs) * terms.incrementMs;
+  return since + Math.max(0, whole - billed);
+}
+
+/** What can be charged from `since` on, this month and the next, at the rate of now. */
+function chargeable(hold: Hold, since: number): USD {
+  if (!hasMonthlyParts(hold)) return amountOfHold(hold);
+  const first = capacityIn(hold, monthOf(since));
+  const end = periodEnd(since);
+  const untilEnd = priceOf(hold.billing?.rateUSDPerHour ?? '0', end - since);
+  if (first.lt(untilEnd)) return first;
+  return USD.min(untilEnd.plus(capacityIn(hold, monthOf(end))), amountOfHold(hold));
+}
+
+/** When the hold is to be renewed (ms). Undefined: never, as it stands. */
+export function renewAt(hold: Hold, now: number): number | undefined {
+  if (hold.billing === undefined) {
+    if (!hasMonthlyParts(hold)) return undefined;
+    if (hold.refusal !== undefined) return now + TRY_AGAIN_WAITING;
+    const end = periodEnd(now);
+    const early = end - UNITS_BEFORE_END * hold.terms.unitMs;
+    return now < early ? early : end;
+  }
+  const until = fundedUntil(hold);
+  if (until === undefined) return undefined;
+  if (hold.refusal !== undefined) return now + TRY_AGAIN;
+  const left = Math.max(0, until - now);
+  return now + Math.floor(left - Math.min(hold.terms.unitMs, left / 2));
+}

@@ -1,0 +1,301 @@
+/**
+ * A plain ledger, for comparison: whole billionths of a USD in BigInt, one operation at a time, everything added up anew for each question.
+ * It shares no arithmetic with `src/money`. How much a renewal takes is the book's choice; the model checks that it may.
+ */
+import type { Hold, Segment } from '../../src/money/hold.js';
+import type { MoneyOperation, OperationResult } from '../../src/money/operation.js';
+
+const HOUR = 3_600_000n;
+type Place = Extract<MoneyOperation, { op: 'Place' }>;
+type Budget = Extract<MoneyOperation, { op: 'SetBudget' }>['budget'];
+
+interface ModelHold {
+  readonly place: Place;
+  readonly placedAt: number;
+  parts: Map<string, bigint>;
+  billing: { segment: Segment; since: number; rate: bigint } | undefined;
+  accrued: bigint;
+  billedMs: bigint;
+  settled: bigint;
+  charges: { segment: Segment; month: string; amount: bigint; counters: string[] }[];
+}
+
+export const nano = (text: string): bigint => {
+  const negative = text.startsWith('-');
+  const [whole = '0', part = ''] = text.replace('-', '').split('.');
+  const value = BigInt(whole) * 1_000_000_000n + BigInt(part.padEnd(9, '0'));
+  return negative ? -value : value;
+};
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);
+const ceilDiv = (a: bigint, b: bigint): bigint => (a + b - 1n) / b;
+const up = (ms: bigint, increment: number): bigint => ceilDiv(ms, BigInt(increment)) * BigInt(increment);
+const month = (at: number): string => new Date(at).toISOString().slice(0, 7);
+const monthEnd = (at: number): number => Date.UTC(new Date(at).getUTCFullYear(), new Date(at).getUTCMonth() + 1);
+const isMonthly = (counter: string): boolean => /^budget\/.*\/\d/.test(counter);
+
+export interface Model {
+  /** Carries it out and answers what is wrong with the book's answer; undefined: nothing. */
+  apply(operation: MoneyOperation, now: number, answer: OperationResult, after: Hold | undefined): string | undefined;
+  spent(counter: string): bigint;
+  held(counter: string): bigint;
+  counters(): readonly string[];
+  balance(): bigint;
+}
+
+export function openModel(): Model {
+  const budgets = new Map<string, Budget>();
+  const caps = new Map<string, bigint>();
+  const spentOn = new Map<string, bigint>();
+  const holds = new Map<string, ModelHold>();
+  const uses: { project: string; team: string | undefined; month: string; amount: bigint }[] = [];
+  const once = new Set<string>();
+  let grants: { uid: string; left: bigint; expires: number }[] = [];
+  let wallet = 0n;
+  let prepaid = false;
+
+  const spent = (counter: string): bigint => spentOn.get(counter) ?? 0n;
+  const held = (counter: string): bigint =>
+    [...holds.values()].reduce((sum, h) => sum + (h.parts.get(counter) ?? 0n), 0n);
+  const balance = (): bigint => grants.reduce((sum, { left }) => sum + left, 0n) + wallet;
+  const free = (counter: string): bigint | undefined => {
+    if (counter === 'wallet') return prepaid ? balance() - held('wallet') : undefined;
+    const [of, uid = ''] = counter.split('/');
+    const limit = of === 'cost' ? caps.get(uid) : budgetLimit(uid);
+    return limit === undefined ? undefined : limit - spent(counter) - held(counter);
+  };
+  const budgetLimit = (uid: string): bigint | undefined => {
+    const budget = budgets.get(uid);
+    return budget?.action === 'Block' ? nano(budget.limitUSD) : undefined;
+  };
+  const covers = (budget: Budget, project: string, team: string | undefined): boolean =>
+    (budget.project ?? project) === project && (budget.selector ?? `team=${team}`) === `team=${team}`;
+  const binding = ({ payer }: Place, at: number): string[] => [
+    ...payer.costs.map(({ uid }) => `cost/${uid}`),
+    ...[...budgets.values()]
+      .filter((budget) => covers(budget, payer.project, payer.labels['team']))
+      .map(({ uid, period }) => `budget/${uid}/${period === 'Total' ? 'total' : month(at)}`),
+    'wallet',
+  ];
+  const reserve = (hold: Pick<ModelHold, 'place' | 'billing'>): bigint =>
+    ceilDiv(
+      max(nano(hold.place.terms.rateUSDPerHour), hold.billing?.rate ?? 0n) * BigInt(hold.place.terms.reserveMs),
+      HOUR,
+    );
+  const need = (hold: ModelHold, units: number): bigint => {
+    const { terms } = hold.place;
+    const rate = hold.billing?.rate ?? nano(terms.rateUSDPerHour);
+    const ahead = up(hold.billedMs + BigInt(units * terms.unitMs), terms.incrementMs) - hold.billedMs;
+    return max(ceilDiv(hold.accrued + rate * ahead, HOUR), nano(terms.minimumUSD)) - hold.settled + reserve(hold);
+  };
+  const split = (hold: Pick<ModelHold, 'place' | 'billing'>, amount: bigint, now: number): Map<string, bigint> => {
+    const end = monthEnd(now);
+    const parts = new Map(binding(hold.place, now).map((counter) => [counter, amount]));
+    const next = (share: bigint): void => {
+      for (const counter of binding(hold.place, end)) if (isMonthly(counter)) parts.set(counter, share);
+    };
+    if (hold.billing === undefined) {
+      if (now + 2 * hold.place.terms.unitMs >= end) next(amount);
+      return parts;
+    }
+    const before = ceilDiv(hold.billing.rate * BigInt(end - now), HOUR);
+    if (hold.billing.rate === 0n || amount <= before) return parts;
+    for (const counter of parts.keys()) if (isMonthly(counter)) parts.set(counter, before);
+    next(amount - before);
+    return parts;
+  };
+  const countersIn = (parts: ReadonlyMap<string, bigint>, at: string): string[] => {
+    const names = [...parts.keys()].map((name) => (isMonthly(name) ? name.slice(0, -7) + at : name));
+    return [...new Set(names)];
+  };
+
+  function expire(now: number): void {
+    for (const grant of grants.toSorted((a, b) => a.expires - b.expires || (a.uid < b.uid ? -1 : 1))) {
+      if (grant.expires > now) continue;
+      grant.left -= prepaid ? max(0n, min(grant.left, balance() - held('wallet'))) : grant.left;
+    }
+  }
+  function pay(amount: bigint): void {
+    if (!prepaid) return;
+    if (amount < 0n) {
+      wallet -= amount;
+      return;
+    }
+    let left = amount;
+    for (const grant of grants.toSorted((a, b) => a.expires - b.expires || (a.uid < b.uid ? -1 : 1))) {
+      const taken = min(left, grant.left);
+      grant.left -= taken;
+      left -= taken;
+    }
+    wallet -= left;
+  }
+  function count(hold: ModelHold, counters: string[], segment: Segment, at: string, amount: bigint): void {
+    for (const counter of counters) spentOn.set(counter, spent(counter) + amount);
+    uses.push({ project: hold.place.payer.project, team: hold.place.payer.labels['team'], month: at, amount });
+    pay(amount);
+    hold.charges.push({ segment, month: at, amount, counters });
+  }
+  function settle(hold: ModelHold, segment: Segment, at: string, byService: readonly Segment[]): void {
+    const due = (hold.accrued * 2n + HOUR) / (2n * HOUR) - hold.settled;
+    if (due <= 0n) return;
+    const counters = countersIn(hold.parts, at);
+    const has = counters.reduce((least, counter) => min(least, hold.parts.get(counter) ?? 0n), due);
+    const amount = byService.includes(segment) ? 0n : has;
+    for (const counter of counters) hold.parts.set(counter, (hold.parts.get(counter) ?? 0n) - amount);
+    if (amount > 0n) count(hold, counters, segment, at, amount);
+    hold.settled += due;
+  }
+  function charge(hold: ModelHold, until: number, byService: readonly Segment[] = []): void {
+    while (hold.billing !== undefined && hold.billing.since < until) {
+      const { since, rate, segment } = hold.billing;
+      const end = Math.min(until, monthEnd(since));
+      hold.accrued += rate * BigInt(end - since);
+      hold.billedMs += BigInt(end - since);
+      hold.billing.since = end;
+      settle(hold, segment, month(since), byService);
+    }
+  }
+  function end(hold: ModelHold, until: number, byService: readonly Segment[]): void {
+    if (hold.billing !== undefined) {
+      const at = Math.max(until, hold.billing.since);
+      charge(hold, at, byService);
+      const whole = up(hold.billedMs, hold.place.terms.incrementMs);
+      hold.accrued += hold.billing.rate * (whole - hold.billedMs);
+      hold.accrued = max(hold.accrued, nano(hold.place.terms.minimumUSD) * HOUR);
+      settle(hold, 'Teardown', month(at), byService);
+      for (const one of [...hold.charges])
+        if (byService.includes(one.segment)) count(hold, one.counters, one.segment, one.month, -one.amount);
+    }
+    holds.delete(hold.place.key);
+  }
+
+  function place(operation: Place, now: number, answer: OperationResult): string | undefined {
+    if (holds.has(operation.key)) return answer.outcome === 'DuplicateKey' ? undefined : 'a key was given twice';
+    const hold: ModelHold = {
+      ...{
+        place: operation,
+        placedAt: now,
+        parts: new Map(),
+        billing: undefined,
+        accrued: 0n,
+        billedMs: 0n,
+        settled: 0n,
+      },
+      charges: [],
+    };
+    const parts = split(hold, need(hold, 1), now);
+    const poor = [...parts].filter(([counter, amount]) => amount > 0n && (free(counter) ?? amount) < amount);
+    if (poor.length > 0)
+      return answer.outcome === 'Refused' ? undefined : `a wrong yes: ${poor[0]?.[0]} has too little`;
+    if (answer.outcome !== 'Applied') return `a wrong no: ${JSON.stringify(answer)}`;
+    holds.set(operation.key, { ...hold, parts });
+    return undefined;
+  }
+  function renew(hold: ModelHold, now: number, answer: OperationResult, after: Hold | undefined): string | undefined {
+    charge(hold, now);
+    const room = (counter: string): bigint | undefined => {
+      const left = free(counter);
+      return left === undefined ? undefined : left + (hold.parts.get(counter) ?? 0n);
+    };
+    const lacks = (parts: ReadonlyMap<string, bigint>): boolean =>
+      [...parts].some(([counter, amount]) => amount > 0n && (room(counter) ?? amount) < amount);
+    const total = [...hold.parts].reduce<bigint | undefined>(
+      (least, [counter, left]) => (isMonthly(counter) ? least : least === undefined ? left : min(least, left)),
+      undefined,
+    );
+    const least = split(hold, hold.billing === undefined ? (total ?? 0n) : need(hold, 1), now);
+    if (answer.outcome !== 'Applied' || after === undefined) return 'a renewal was not carried out';
+    if (answer.refusal !== undefined) return lacks(least) ? undefined : 'a wrong no to a renewal';
+    const taken = new Map(after.parts.map(({ counter, amountUSD }) => [counter, nano(amountUSD)]));
+    if (lacks(taken)) return 'a wrong yes to a renewal';
+    const amount = taken.get('wallet') ?? 0n;
+    if (JSON.stringify([...split(hold, amount, now)].map(String)) !== JSON.stringify([...taken].map(String)))
+      return 'a renewal has other parts than its amount gives';
+    if (amount < (least.get('wallet') ?? 0n) || amount > max(total ?? 0n, need(hold, 60)))
+      return `a renewal took ${amount}`;
+    hold.parts = taken;
+    return undefined;
+  }
+
+  function carryOut(
+    operation: MoneyOperation,
+    now: number,
+    answer: OperationResult,
+    after: Hold | undefined,
+  ): string | undefined {
+    switch (operation.op) {
+      case 'Place':
+        return place(operation, now, answer);
+      case 'Bill': {
+        const hold = holds.get(operation.key);
+        if (hold === undefined) return answer.outcome === 'Nothing' ? undefined : 'what is gone was billed';
+        const since = Math.max(hold.billing?.since ?? hold.placedAt, Math.min(operation.from, now));
+        charge(hold, since);
+        const text = operation.rateUSDPerHour ?? hold.place.terms.rateUSDPerHour;
+        const rate = operation.rateUSDPerHour === undefined ? (hold.billing?.rate ?? nano(text)) : nano(text);
+        hold.billing = { segment: operation.segment, since, rate };
+        return undefined;
+      }
+      case 'Renew': {
+        const hold = holds.get(operation.key);
+        if (hold === undefined) return answer.outcome === 'Nothing' ? undefined : 'what is gone was renewed';
+        return renew(hold, now, answer, after);
+      }
+      case 'Release': {
+        const hold = holds.get(operation.key);
+        if (hold === undefined) return answer.outcome === 'Nothing' ? undefined : 'what is gone was released';
+        end(hold, Math.min(operation.until ?? now, now), operation.covered ?? []);
+        return undefined;
+      }
+      case 'SetBudget': {
+        const { budget } = operation;
+        const known = budgets.has(budget.uid);
+        budgets.set(budget.uid, budget);
+        if (known || budget.period === 'Total') return undefined;
+        const counter = `budget/${budget.uid}/${month(now)}`;
+        for (const use of uses)
+          if (use.month === month(now) && covers(budget, use.project, use.team))
+            spentOn.set(counter, spent(counter) + use.amount);
+        return undefined;
+      }
+      case 'DropBudget':
+        budgets.delete(operation.uid);
+        return undefined;
+      case 'SetCap':
+        if (operation.limitUSD === undefined) caps.delete(operation.uid);
+        else caps.set(operation.uid, nano(operation.limitUSD));
+        return undefined;
+      case 'SetMode':
+        prepaid = operation.mode === 'Prepaid';
+        return undefined;
+      case 'Credit': {
+        if (operation.once !== undefined && once.has(operation.once))
+          return answer.outcome === 'Nothing' ? undefined : 'an outside key was used twice';
+        if (grants.some(({ uid }) => uid === operation.grant))
+          return answer.outcome === 'DuplicateKey' ? undefined : 'a grant was made twice';
+        if (operation.once !== undefined) once.add(operation.once);
+        const paid = min(max(0n, -wallet), nano(operation.amountUSD));
+        wallet += paid;
+        const expires = operation.expires ?? Number.MAX_SAFE_INTEGER;
+        grants = [...grants, { uid: operation.grant, left: nano(operation.amountUSD) - paid, expires }];
+        return undefined;
+      }
+      case 'Expire':
+        return undefined;
+    }
+  }
+
+  return {
+    apply(operation, now, answer, after) {
+      const before = grants.map((grant) => ({ ...grant }));
+      expire(now);
+      const wrong = carryOut(operation, now, answer, after);
+      // A refused operation leaves no trace.
+      if (answer.outcome === 'Refused' || answer.outcome === 'DuplicateKey') grants = before;
+      else if (operation.op !== 'Place') expire(now);
+      return wrong;
+    },
+    ...{ spent, held, balance },
+    counters: () => [...new Set([...spentOn.keys(), ...[...holds.values()].flatMap(({ parts }) => [...parts.keys()])])],
+  };
+}
