@@ -6,6 +6,7 @@
  */
 
 import type { LaterEffect } from '../src/kinds/effect.js';
+import type { Hold } from '../src/money/hold.js';
 import type { StoredTimer } from './store.js';
 
 /** Brings a value of format n to n + 1. The key is n. */
@@ -16,12 +17,13 @@ export interface Format {
   readonly steps: Upcasters;
 }
 
-/** Forms of `effects.body`, `objects.private`, `slots.detail` and of rows in `timers`. */
+/** Forms of `effects.body`, `objects.private`, `slots.detail`, `holds.body` and of rows in `timers`. */
 export interface Formats {
   readonly effects: Format;
   readonly private: Format;
   readonly slots: Format;
   readonly timers: Format;
+  readonly holds: Format;
 }
 
 /** The form was the same; only its number is raised. */
@@ -33,6 +35,7 @@ export const FORMATS: Formats = {
   private: { current: 2, steps: { 0: asItWas, 1: namePrivate } },
   slots: { current: 1, steps: { 0: asItWas } },
   timers: { current: 1, steps: { 0: asItWas } },
+  holds: { current: 1, steps: { 0: asItWas } },
 };
 
 /** Effects 0 → 1: `CollectChildren` had no `answer`, since no owner waited for it. */
@@ -82,6 +85,7 @@ export const CURRENT_FORMAT = {
   private: FORMATS.private.current,
   slots: FORMATS.slots.current,
   timers: FORMATS.timers.current,
+  holds: FORMATS.holds.current,
 } as const;
 
 export class UnknownFormatError extends Error {
@@ -98,6 +102,7 @@ export interface CurrentForms {
   readonly private: unknown;
   readonly slots: Readonly<Record<string, unknown>>;
   readonly timers: StoredTimer;
+  readonly holds: Hold;
 }
 
 /** The value in the current form. Throws `UnknownFormatError` for a format from a newer program or without a step. */

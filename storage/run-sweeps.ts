@@ -18,6 +18,10 @@ const EVERY = 60_000;
 const EVERY_LONG = 3_600_000;
 /** How long an event is kept after its last repeat (ms): 30 days. */
 const EVENTS_KEPT = 30 * 24 * 3_600_000;
+/** Months for which the ledger has partitions before they begin. */
+const MONTHS_AHEAD = 3;
+/** How long the row of a transaction without an object is kept (ms): its fate is asked within seconds. */
+const LEDGER_COMMITS_KEPT = 24 * 3_600_000;
 const REMOVED_AT_ONCE = 5_000;
 
 export interface Sweep {
@@ -100,6 +104,13 @@ export function storedSweeps(options: SweepOptions): readonly Sweep[] {
       run: (signal) => sweepDeliveries(postgres, options.now(), signal),
       overdue: () => overdue(OVERDUE_DELIVERIES, [DELIVERIES_KEPT_MS]),
     },
+    {
+      ...{ name: 'ledger', every: everyLong },
+      async run(signal) {
+        await postgres.readRows(MAKE_PARTITIONS, [MONTHS_AHEAD]);
+        await untilShort(signal, () => postgres.write(SWEEP_LEDGER_COMMITS, [LEDGER_COMMITS_KEPT, REMOVED_AT_ONCE]));
+      },
+    },
   ];
 }
 
@@ -151,6 +162,18 @@ SELECT o.org, (extract(epoch FROM now() - e.last_time) * 1000 - $1::float8)::flo
 FROM o CROSS JOIN LATERAL (SELECT last_time FROM events WHERE org = o.org ORDER BY sequence LIMIT 1) e
 WHERE e.last_time < now() - $1::float8 * interval '1 millisecond'
 ORDER BY overdue DESC`,
+};
+
+/** Precondition: none. Result: this month and $1 after it have their partitions of the ledger. */
+const MAKE_PARTITIONS: Statement = { name: 'make ledger partitions', text: 'SELECT make_ledger_partitions($1)' };
+
+/** Precondition: none. Result: at most $2 rows of transactions that ended more than $1 ms ago are gone. */
+const SWEEP_LEDGER_COMMITS: Statement = {
+  name: 'sweep ledger commits',
+  text: `
+DELETE FROM ledger_commits WHERE id IN (
+  SELECT id FROM ledger_commits WHERE time < now() - $1::float8 * interval '1 millisecond' ORDER BY time LIMIT $2
+)`,
 };
 
 /** Age of the oldest change that the log's floor has passed. */

@@ -11,9 +11,7 @@ export interface CommitRows {
   readonly events: EventRow[];
   readonly timers: TimerWrite[];
   readonly credentials: CommitRequest['credentials'][number][];
-  readonly holds: CommitRequest['holds'][number][];
-  readonly releases: string[];
-  readonly postings: CommitRequest['postings'][number][];
+  readonly money: CommitRequest['money'][number][];
   dropSecretsBelow: number | undefined;
   revokeCredentials: boolean;
   blobs: CommitRequest['blobs'];
@@ -58,14 +56,8 @@ const COMMIT_EFFECTS: { readonly [Type in CommitEffect['type']]: AddRows<Type> }
   ReleaseBlobs: (rows, _effect, { gone }) => {
     rows.blobs = gone ? undefined : [];
   },
-  PlaceHold: ({ holds }, { hold }) => {
-    holds.push(hold);
-  },
-  ReleaseHold: ({ releases }, { key }) => {
-    releases.push(key);
-  },
-  Post: ({ postings }, { posting }) => {
-    postings.push(posting);
+  Money: ({ money }, { operation }) => {
+    money.push(operation);
   },
   // Has set `deletionTimestamp` in the draft.
   DeleteSelf: () => undefined,

@@ -24,11 +24,9 @@ export function refusalOf(
         target,
       };
     case 'HoldRefused':
-      return {
-        code: 'BudgetExceeded',
-        message: `${result.by} has ${result.availableUSD} USD left, which does not cover this hold`,
-        target,
-      };
+      return holdRefused(result, target);
+    case 'DuplicateKey':
+      return { code: 'InternalError', message: `the ledger has an entry under ${result.key} already`, target };
     case 'QuotaExceeded':
       return {
         code: 'QuotaExceeded',
@@ -51,6 +49,20 @@ export function refusalOf(
       };
     case 'Unknown':
       return unknownOutcome(`storage did not answer: ${result.message}`, target);
+  }
+}
+
+type HoldRefused = Extract<CommitResult, { outcome: 'HoldRefused' }>;
+
+function holdRefused({ by, name, availableUSD, neededUSD }: HoldRefused, target: Refusal['target']): Refusal {
+  const short = `has ${availableUSD} USD left, and ${neededUSD} USD are needed`;
+  switch (by) {
+    case 'Budget':
+      return { code: 'BudgetExceeded', message: `Budget "${name ?? ''}" ${short}`, target };
+    case 'Cap':
+      return { code: 'BudgetExceeded', message: `the maxCostUSD of this object or of one above it ${short}`, target };
+    case 'Wallet':
+      return { code: 'InsufficientCredits', message: `the wallet ${short}`, target };
   }
 }
 

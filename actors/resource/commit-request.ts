@@ -32,7 +32,7 @@ export function commitRequestOf(
   const body = encodeObject(draft.object);
   const { uid } = draft.object.metadata;
   const rows: CommitRows = {
-    ...{ events: [], credentials: [], holds: [], releases: [], postings: [], dropSecretsBelow: undefined },
+    ...{ events: [], credentials: [], money: [], dropSecretsBelow: undefined },
     timers: draft.clearedTimers.map((cleared) => ({ op: 'clear', ...cleared })),
     revokeCredentials: draft.gone,
     blobs: blobsOf(draft, kind, basis),

@@ -11,7 +11,7 @@
  */
 import type { Address } from '../api/address.js';
 import type { ObjectMessage } from './object-message.js';
-import type { Hold, Posting } from '../money/posting.js';
+import type { MoneyOperation } from '../money/operation.js';
 
 export type CommitEffect =
   /** Record an event (spec, "Event types"); `type` is `<kind>.<reason>` in lower case. Repeats raise its count. */
@@ -43,9 +43,7 @@ export type CommitEffect =
   /** The object keeps no blob any more, neither those that its state names nor those that were collected for it. */
   | { readonly type: 'ReleaseBlobs' }
   /** Money rides in this commit; the commit may refuse it (I7). */
-  | { readonly type: 'PlaceHold'; readonly hold: Hold }
-  | { readonly type: 'ReleaseHold'; readonly key: string }
-  | { readonly type: 'Post'; readonly posting: Posting }
+  | { readonly type: 'Money'; readonly operation: MoneyOperation }
   /** The object is finished with: its row goes, and everything that hangs on its uid. */
   | { readonly type: 'DeleteSelf' };
 

@@ -91,7 +91,7 @@ export function checkOperation(operation: MoneyOperation): void {
       return;
     case 'Bill':
       checkTime(operation.from);
-      if (!SEGMENTS.includes(operation.segment)) throw new RangeError(`no segment ${String(operation.segment)}`);
+      if (!SEGMENTS.includes(operation.segment)) throw new RangeError(`no segment ${operation.segment}`);
       if (operation.rateUSDPerHour !== undefined) amountOf(operation.rateUSDPerHour);
       return;
     case 'Release':

@@ -8,12 +8,12 @@
  * certainly not written.
  */
 import { classify, describe, type StorageFailure } from '../errors.js';
-import type { QueuedCommit } from './queued-commit.js';
+import type { Queued, QueuedCommit } from './queued-commit.js';
 import { askFate, type Committing } from './fate.js';
 import type { CommitConnection } from './connection.js';
-import type { CommitResult } from './request.js';
+import type { CommitFailure } from './request.js';
 import type { Refusals } from './statements.js';
-import { runTransaction, type Transaction, type TransactionOptions } from './transaction.js';
+import { runTransaction, type LedgerResults, type Transaction, type TransactionOptions } from './transaction.js';
 
 /** First and longest pause between tries (ms). */
 const FIRST_PAUSE = 20;
@@ -46,12 +46,12 @@ type Try =
 /** Resolves when every entry is answered or handed to `onCommitted`. */
 export async function runBatch(
   connection: CommitConnection,
-  batch: readonly QueuedCommit[],
+  batch: readonly Queued[],
   deadline: number,
   options: BatchOptions,
 ): Promise<void> {
   // Smaller and smaller groups of what is left of the batch.
-  const groups: (readonly QueuedCommit[])[] = [batch];
+  const groups: (readonly Queued[])[] = [batch];
   let pause = FIRST_PAUSE;
   for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
     if (group.length === 0) continue;
@@ -59,13 +59,11 @@ export async function runBatch(
     switch (result.end) {
       case 'Committed':
         pause = FIRST_PAUSE;
-        options.onCommitted(result.first, result.entries);
-        for (const [queued, refusal] of result.refused) queued.resolve(refusal);
-        groups.unshift(without(group, result.refused, new Set(result.entries)));
+        if (result.entries.length > 0) options.onCommitted(result.first, result.entries);
+        groups.unshift(answerKnown(group, result, result.entries));
         break;
       case 'Refused':
-        for (const [queued, refusal] of result.refused) queued.resolve(refusal);
-        groups.unshift(without(group, result.refused, new Set()));
+        groups.unshift(answerKnown(group, result, []));
         break;
       case 'Fenced':
         options.onFenced(result.why);
@@ -106,38 +104,40 @@ export async function runBatch(
   }
 }
 
-function halvesOf(group: readonly QueuedCommit[]): readonly (readonly QueuedCommit[])[] {
+function halvesOf(group: readonly Queued[]): readonly (readonly Queued[])[] {
   const half = Math.ceil(group.length / 2);
   return [group.slice(0, half), group.slice(half)];
 }
 
-function without(
-  group: readonly QueuedCommit[],
-  refused: Refusals,
-  committed: ReadonlySet<QueuedCommit>,
-): readonly QueuedCommit[] {
-  return group.filter((queued) => !refused.has(queued) && !committed.has(queued));
+/** Answers those of the group whose end is known and not published; the others are left. */
+function answerKnown(
+  group: readonly Queued[],
+  { refused, results }: { readonly refused: Refusals; readonly results: LedgerResults },
+  committed: readonly QueuedCommit[],
+): readonly Queued[] {
+  for (const [queued, refusal] of refused) queued.resolve(refusal);
+  for (const [queued, all] of results) queued.resolve({ outcome: 'Committed', results: all });
+  const known = new Set<Queued>([...refused.keys(), ...results.keys(), ...committed]);
+  return group.filter((queued) => !known.has(queued));
 }
 
-function answer(entries: readonly QueuedCommit[], result: CommitResult): void {
+function answer(entries: readonly Queued[], result: CommitFailure): void {
   for (const queued of entries) queued.resolve(result);
 }
 
-interface Sent extends Committing {
+interface Sent {
+  readonly committing: Committing;
   readonly entries: readonly QueuedCommit[];
+  readonly results: LedgerResults;
 }
 
-async function attempt(
-  connection: CommitConnection,
-  group: readonly QueuedCommit[],
-  options: BatchOptions,
-): Promise<Try> {
+async function attempt(connection: CommitConnection, group: readonly Queued[], options: BatchOptions): Promise<Try> {
   let sent: Sent | undefined;
   try {
     const session = await connection.session();
     return await runTransaction(session, group, {
       ...options,
-      onCommitting: (committing, entries) => (sent = { ...committing, entries }),
+      onCommitting: (committing, entries, results) => (sent = { committing, entries, results }),
     });
   } catch (error) {
     const failure = classify(error);
@@ -164,11 +164,11 @@ async function learnFate(
   for (let pause = FIRST_PAUSE; ; pause = Math.min(pause * 2, LONGEST_PAUSE)) {
     if (options.abandoned()) return { end: 'Unknown', why: unwritten.why };
     try {
-      const fate = await askFate(await connection.session(), sent);
+      const fate = await askFate(await connection.session(), sent.committing);
       switch (fate) {
         case 'Committed':
           // Those without money were refused by this very transaction; they are looked at again with the next one.
-          return { end: 'Committed', first: sent.first, entries: sent.entries, refused: new Map() };
+          return { end: 'Committed', first: firstOf(sent.committing), ...sent, refused: new Map() };
         case 'NotCommitted':
           return unwritten;
         case 'OtherHistory':
@@ -180,4 +180,9 @@ async function learnFate(
     }
     await options.pause(pause);
   }
+}
+
+/** Of a transaction without a change there is none. */
+function firstOf(committing: Committing): number {
+  return 'first' in committing ? committing.first : 0;
 }

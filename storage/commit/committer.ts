@@ -10,17 +10,17 @@
  * `LONGEST_WAIT` for a place in a batch.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sumOf } from '../../src/money/post.js';
+import { checkOperation, type MoneyOperation } from '../../src/money/operation.js';
 import { TTL } from '../lease.js';
 import type { Postgres } from '../postgres.js';
-import { bytesOf, keysOf, type QueuedCommit } from './queued-commit.js';
+import { bytesOf, keysOf, OPERATION_BYTES, type Queued, type QueuedCommit } from './queued-commit.js';
 import { runBatch } from './batch-runner.js';
 import { openVersionPrediction } from './version-prediction.js';
 import { openGroups } from './groups.js';
 import { responseParts, type SealResponse } from './idempotency-keys.js';
 import { keepAnswer } from './keep-answer.js';
 import { openCommitConnection } from './connection.js';
-import type { CommittedChange, Committer, CommitRequest, CommitResult } from './request.js';
+import type { CommitFailure, CommittedChange, Committer, CommitRequest } from './request.js';
 import { openPublishOrder } from './publish-order.js';
 
 /**
@@ -31,6 +31,8 @@ const SECOND_FROM = 8;
 const CONNECTIONS = 2;
 /** Commits that wait, at most. At 5,000 commits/s this is what LONGEST_WAIT can take anyway. */
 const MOST_WAITING = 50_000;
+/** Operations of one call of `ledger`. */
+const MOST_OPERATIONS = 1_000;
 /** From the ask until the last try (ms). */
 const LONGEST_WAIT = 10_000;
 /** A batch that has just started may try for this long even when its commits have waited (ms). */
@@ -74,9 +76,9 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
   const stop = new AbortController();
 
   let state: State = 'open';
-  let waiting: QueuedCommit[] = [];
+  let waiting: Queued[] = [];
   let scheduled = false;
-  const groups = openGroups();
+  const groups = openGroups<Queued>();
   let idle: (() => void)[] = [];
 
   const batchOptions = {
@@ -99,7 +101,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
     options.onFenced(why);
   }
 
-  function answerAll(result: CommitResult): void {
+  function answerAll(result: CommitFailure): void {
     const all = waiting;
     waiting = [];
     for (const queued of all) queued.resolve(result);
@@ -135,11 +137,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
     }
   }
 
-  async function run(
-    by: (typeof connections)[number],
-    group: readonly QueuedCommit[],
-    deadline: number,
-  ): Promise<void> {
+  async function run(by: (typeof connections)[number], group: readonly Queued[], deadline: number): Promise<void> {
     await runBatch(by.connection, group, deadline, batchOptions);
     by.busy = false;
     // I4: with nothing under way every version has its batch. A gap stays one: what is behind it would wait for ever.
@@ -147,6 +145,14 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
     if (missing !== undefined) fence(`version ${missing} was written to the database by another`);
     groups.ended(group);
     schedule();
+  }
+
+  /** Why nothing is taken now; undefined: it is. */
+  function refusalNow(): CommitFailure | undefined {
+    if (state === 'fenced') return { outcome: 'Fenced' };
+    if (state === 'closed') return { outcome: 'Unavailable', message: 'storage is closing' };
+    if (waiting.length >= MOST_WAITING) return { outcome: 'Unavailable', message: 'too many writes are waiting' };
+    return undefined;
   }
 
   const expiry = setInterval(() => {
@@ -162,14 +168,13 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
     head,
 
     commit(request, before) {
-      if (state === 'fenced') return Promise.resolve({ outcome: 'Fenced' });
-      if (state === 'closed') return Promise.resolve({ outcome: 'Unavailable', message: 'storage is closing' });
-      if (waiting.length >= MOST_WAITING)
-        return Promise.resolve({ outcome: 'Unavailable', message: 'too many writes are waiting' });
+      const closed = refusalNow();
+      if (closed !== undefined) return Promise.resolve(closed);
       const prepared = prepare(request, options.seal);
       if (prepared.wrong !== undefined) return Promise.resolve({ outcome: 'Unavailable', message: prepared.wrong });
       return new Promise((resolve) => {
         waiting.push({
+          type: 'Object',
           request,
           before,
           keys: keysOf(request),
@@ -178,6 +183,18 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
           sealed: prepared.sealed,
           resolve,
         });
+        schedule();
+      });
+    },
+
+    ledger(org, operations) {
+      const closed = refusalNow();
+      if (closed !== undefined) return Promise.resolve(closed);
+      const wrong = wrongOperation(operations);
+      if (wrong !== undefined) return Promise.resolve({ outcome: 'Unavailable', message: wrong });
+      const bytes = operations.length * OPERATION_BYTES;
+      return new Promise((resolve) => {
+        waiting.push({ type: 'Ledger', org, operations, keys: [], bytes, since: now(), resolve });
         schedule();
       });
     },
@@ -217,8 +234,8 @@ type Prepared = { readonly wrong: string } | { readonly wrong: undefined; readon
 function prepare(request: CommitRequest, seal: SealResponse): Prepared {
   try {
     // I7
-    const wrong = request.postings.find((posting) => !sumOf(posting).isZero());
-    if (wrong !== undefined) return { wrong: `posting ${wrong.key} does not add up to zero` };
+    const wrong = wrongOperation(request.money);
+    if (wrong !== undefined) return { wrong };
     const write = request.idempotency;
     if (write === undefined) return { wrong: undefined, sealed: undefined };
     return {
@@ -227,6 +244,17 @@ function prepare(request: CommitRequest, seal: SealResponse): Prepared {
     };
   } catch (error) {
     return { wrong: error instanceof Error ? error.message : 'it cannot be prepared' };
+  }
+}
+
+/** What no book could carry out, said before it shares a transaction. */
+function wrongOperation(operations: readonly MoneyOperation[]): string | undefined {
+  if (operations.length > MOST_OPERATIONS) return `more than ${MOST_OPERATIONS} operations of the ledger at once`;
+  try {
+    for (const operation of operations) checkOperation(operation);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : 'an operation of the ledger cannot be carried out';
   }
 }
 

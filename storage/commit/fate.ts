@@ -5,14 +5,19 @@
 import type { Session } from './session.js';
 
 /** A transaction whose COMMIT is about to be sent, or was. */
-export interface Committing {
+export type Committing = {
   /** `pg_current_xact_id()`, decimal. */
   readonly transaction: string;
-  /** Version of its first change. */
-  readonly first: number;
-  /** uid of the object of that change. */
-  readonly uid: string;
-}
+} & (
+  | {
+      /** Version of its first change. */
+      readonly first: number;
+      /** uid of the object of that change. */
+      readonly uid: string;
+    }
+  /** It has no change, but this row in `ledger_commits`: a UUID of ours. */
+  | { readonly ledgerCommit: string }
+);
 
 export type Fate =
   | 'Committed'
@@ -26,13 +31,11 @@ export type Fate =
 const INVALID_PARAMETER = '22023';
 
 /** Rejects with pg's error when Postgres cannot be asked now. */
-export async function askFate(session: Session, { transaction, first, uid }: Committing): Promise<Fate> {
+export async function askFate(session: Session, committing: Committing): Promise<Fate> {
+  const { transaction } = committing;
   // A digit string of Postgres's own, so it may stand in the text.
   const results = await session
-    .script(
-      `SELECT pg_xact_status('${transaction}'::xid8);
-       SELECT floor >= ${first}, (SELECT uid FROM changes WHERE version = ${first}) FROM clock`,
-    )
+    .script(`SELECT pg_xact_status('${transaction}'::xid8); ${witnessOf(committing)}`)
     .catch((error: unknown) => {
       if (error instanceof Error && 'code' in error && error.code === INVALID_PARAMETER) return undefined;
       throw error;
@@ -41,7 +44,8 @@ export async function askFate(session: Session, { transaction, first, uid }: Com
     case 'committed': {
       // The second statement sees what was committed before it. A row may have left the log, and nothing else removes it.
       const [compacted, found] = results[1]?.rows[0] ?? [];
-      return compacted === true || found === uid ? 'Committed' : 'OtherHistory';
+      const known = 'uid' in committing ? committing.uid : committing.ledgerCommit;
+      return compacted === true || found === known ? 'Committed' : 'OtherHistory';
     }
     case 'aborted':
       return 'NotCommitted';
@@ -50,4 +54,12 @@ export async function askFate(session: Session, { transaction, first, uid }: Com
     default:
       return 'OtherHistory';
   }
+}
+
+/** What the transaction left behind: whether it may have been compacted away, and what stands there. */
+function witnessOf(committing: Committing): string {
+  if ('ledgerCommit' in committing)
+    return `SELECT false, (SELECT id::text FROM ledger_commits WHERE id = '${committing.ledgerCommit}')`;
+  const { first } = committing;
+  return `SELECT floor >= ${first}, (SELECT uid FROM changes WHERE version = ${first}) FROM clock`;
 }

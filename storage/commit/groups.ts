@@ -5,28 +5,28 @@
  * When more wait than fit, orgs take turns: one commit of each, then a second of each, those first whose last turn is
  * longest ago. So an org with thousands that wait holds up a commit of another org by one group.
  */
-import type { QueuedCommit } from './queued-commit.js';
+import { orgOf, type Queued } from './queued-commit.js';
 
 /** Commits per transaction: beyond it p50 grows and throughput does not (measured). */
 const MOST_MEMBERS = 64;
 /** Bytes per transaction, so that large objects do not make large transactions. One commit always goes. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
-export interface Groups {
+export interface Groups<One extends Queued> {
   /** `waiting` in the order of coming; `left` of it as well. Marks as under way what it takes. */
-  take(waiting: readonly QueuedCommit[]): { readonly group: QueuedCommit[]; readonly left: QueuedCommit[] };
+  take(waiting: readonly One[]): { readonly group: One[]; readonly left: One[] };
   /** Its fate is known: what has waited for it may go. */
-  ended(group: readonly QueuedCommit[]): void;
+  ended(group: readonly One[]): void;
 }
 
-export function openGroups(): Groups {
+export function openGroups<One extends Queued>(): Groups<One> {
   const underWay = new Set<string>();
   let number = 0;
   /** The group in which an org had its last turn; of those alone that have waited since there were more than fit. */
   let lastTurns = new Map<string, number>();
 
-  function take(order: Iterable<QueuedCommit>): QueuedCommit[] {
-    const group: QueuedCommit[] = [];
+  function take(order: Iterable<One>): One[] {
+    const group: One[] = [];
     let bytes = 0;
     for (const queued of order) {
       if (group.length > 0 && bytes + queued.bytes > MOST_BYTES) break;
@@ -38,8 +38,8 @@ export function openGroups(): Groups {
     return group;
   }
 
-  function takeByTurns(waiting: readonly QueuedCommit[]): QueuedCommit[] {
-    const queues = new Map<string, QueuedCommit[]>();
+  function takeByTurns(waiting: readonly One[]): One[] {
+    const queues = new Map<string, One[]>();
     for (const queued of waiting) {
       const others = queues.get(orgOf(queued));
       if (others === undefined) queues.set(orgOf(queued), [queued]);
@@ -67,28 +67,24 @@ export function openGroups(): Groups {
   };
 }
 
-function without(waiting: readonly QueuedCommit[], group: readonly QueuedCommit[]): QueuedCommit[] {
+function without<One extends Queued>(waiting: readonly One[], group: readonly One[]): One[] {
   // As a rule the first ones go, all of them or as many as fit.
   if (group.every((queued, i) => queued === waiting[i])) return waiting.slice(group.length);
   const taken = new Set(group);
   return waiting.filter((queued) => !taken.has(queued));
 }
 
-function orgOf({ request }: QueuedCommit): string {
-  return request.address.org;
-}
-
-function allFit(waiting: readonly QueuedCommit[]): boolean {
+function allFit(waiting: readonly Queued[]): boolean {
   return waiting.length <= MOST_MEMBERS && waiting.reduce((sum, { bytes }) => sum + bytes, 0) <= MOST_BYTES;
 }
 
-function ofOneOrg(waiting: readonly QueuedCommit[]): boolean {
+function ofOneOrg(waiting: readonly Queued[]): boolean {
   const [first] = waiting;
   return first === undefined || waiting.every((queued) => orgOf(queued) === orgOf(first));
 }
 
 /** The first of each queue, then the second of each that has one, and so on. */
-function* rounds(queues: readonly (readonly QueuedCommit[])[]): Generator<QueuedCommit> {
+function* rounds<One extends Queued>(queues: readonly (readonly One[])[]): Generator<One> {
   let left = queues;
   for (let round = 0; left.length > 0; round += 1) {
     for (const queue of left) {

@@ -1,8 +1,12 @@
-/** One commit in the committer, from the request to its answer. */
+/** What waits in the committer, from the request to its answer: commits of objects, and operations of the ledger that have none. */
 import { addressKey } from '../../src/api/address.js';
-import type { CommitRequest, CommitResult } from './request.js';
+import type { MoneyOperation } from '../../src/money/operation.js';
+import type { CommitRequest, CommitResult, LedgerResult } from './request.js';
+
+export type Queued = QueuedCommit | QueuedLedger;
 
 export interface QueuedCommit {
+  readonly type: 'Object';
   readonly request: CommitRequest;
   /** Stamped bytes that the write replaces, for publishing. */
   readonly before: Buffer | undefined;
@@ -17,13 +21,39 @@ export interface QueuedCommit {
   resolve(result: CommitResult): void;
 }
 
+/** It takes no version. */
+export interface QueuedLedger {
+  readonly type: 'Ledger';
+  readonly org: string;
+  readonly operations: readonly MoneyOperation[];
+  readonly keys: readonly string[];
+  readonly bytes: number;
+  readonly since: number;
+  resolve(result: LedgerResult): void;
+}
+
+export function orgOf(queued: Queued): string {
+  return queued.type === 'Object' ? queued.request.address.org : queued.org;
+}
+
+export function commitsOf(batch: readonly Queued[]): readonly QueuedCommit[] {
+  return batch.filter((queued) => queued.type === 'Object');
+}
+
+export function ledgersOf(batch: readonly Queued[]): readonly QueuedLedger[] {
+  return batch.filter((queued) => queued.type === 'Ledger');
+}
+
 /** Bytes of one slot's row, roughly. */
 const SLOT_BYTES = 256;
+/** Bytes of what one operation of the ledger writes, roughly. */
+export const OPERATION_BYTES = 2_048;
 
 /** Roughly the bytes that are sent to Postgres for this commit. */
-export function bytesOf({ write, private: kept, slots, secrets }: CommitRequest): number {
+export function bytesOf({ write, private: kept, slots, secrets, money }: CommitRequest): number {
   const sealed = secrets.reduce((sum, secret) => sum + secret.sealed.length, 0);
-  return write.body.length + (kept?.length ?? 0) + slots.length * SLOT_BYTES + sealed;
+  const rows = slots.length * SLOT_BYTES + money.length * OPERATION_BYTES;
+  return write.body.length + (kept?.length ?? 0) + rows + sealed;
 }
 
 /** The address stands for the uid as well: an address has one uid at a time. */

@@ -5,7 +5,7 @@
 import type { Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
-import type { AccountSetting, Hold, Posting } from '../../src/money/posting.js';
+import type { HoldRefusal, MoneyOperation, OperationResult } from '../../src/money/operation.js';
 
 /**
  * What happens to the object's row. `body` is the object's encoded JSON with a hole for the version (`src/api/encode.ts`):
@@ -79,11 +79,8 @@ export interface CommitRequest {
     readonly detail: Readonly<Record<string, unknown>>;
   }[];
   readonly revokeCredentials: boolean;
-  /** Limits of accounts, set before this commit's holds are looked at. */
-  readonly accounts?: readonly AccountSetting[] | undefined;
-  readonly holds: readonly Hold[];
-  readonly releases: readonly string[];
-  readonly postings: readonly Posting[];
+  /** Carried out in this order, all of them or none: the commit is refused with the first that is. */
+  readonly money: readonly MoneyOperation[];
   readonly idempotency?: IdempotencyWrite | undefined;
 }
 
@@ -94,15 +91,26 @@ export type CommitResult =
   | { readonly outcome: 'AlreadyExists' }
   /** The Idempotency-Key is taken: read its stored response. */
   | { readonly outcome: 'KeyUsed' }
-  | { readonly outcome: 'HoldRefused'; readonly by: string; readonly availableUSD: string }
+  | ({ readonly outcome: 'HoldRefused' } & HoldRefusal)
+  /** A hold or a grant stands under a key that this commit wanted to take. */
+  | { readonly outcome: 'DuplicateKey'; readonly key: string }
   /** The org holds as many objects as it may. */
   | { readonly outcome: 'QuotaExceeded'; readonly limit: number }
+  | CommitFailure;
+
+/** Why a commit, or operations of the ledger, were not carried out, or nobody knows. */
+export type CommitFailure =
   /** This process may not write to the database: another holds the lease, or it is an older copy. Not written. */
   | { readonly outcome: 'Fenced' }
   /** Storage could not be reached within the bound; certainly not written. */
   | { readonly outcome: 'Unavailable'; readonly message: string }
   /** COMMIT was sent, and Postgres could not be asked what became of it: written or not. */
   | { readonly outcome: 'Unknown'; readonly message: string };
+
+/** What became of operations without an object: one result each, a refused one among them. */
+export type LedgerResult =
+  | { readonly outcome: 'Committed'; readonly results: readonly OperationResult[] }
+  | CommitFailure;
 
 /** What became of an answer that no commit stands behind. */
 export type KeepResult =
@@ -131,6 +139,11 @@ export interface Committer {
    * `RefusalError` Unavailable.
    */
   keepAnswer(org: string, write: KeptAnswer, version: number): Promise<KeepResult>;
+  /**
+   * Carries out operations of an org's money that no object asks for (renewals), each by itself: a refused one does not fail its
+   * neighbours. At most 1,000 at once. Takes no version. Resolves as `commit` does. Never rejects.
+   */
+  ledger(org: string, operations: readonly MoneyOperation[]): Promise<LedgerResult>;
   /** Commits waiting for a transaction, and the age of the oldest in ms (I13). */
   depth(): { readonly waiting: number; readonly oldestMs: number };
   /** Lets what is under way finish, some seconds at most; takes nothing new. */

@@ -49,7 +49,7 @@ export interface Sent {
   readonly inserts: ReturnType<typeof insertObjects> | undefined;
   readonly keys: Promise<ReadonlySet<number>> | undefined;
   /** What is written whichever fit; rolled back when one does not. */
-  readonly rest: readonly (Promise<void> | undefined)[];
+  readonly rest: readonly (Promise<unknown> | undefined)[];
 }
 
 /** Sends every statement of the transaction but its ends. `entries[i]` has version `first + i`. */
@@ -58,7 +58,6 @@ export function sendStatements(
   { deletes, updates, inserts, entries, keyed }: Parts,
   first: number,
   ledger: Ledger | undefined,
-  batch: readonly QueuedCommit[],
 ): Sent {
   const versions = entries.map((_, i) => first + i);
   const version = new Map(entries.map((queued, i) => [queued, first + i]));
@@ -79,15 +78,12 @@ export function sendStatements(
       writeSlots(session, entries),
       writeCredentials(session, entries),
       writeSecrets(session, entries),
-      ledger?.write(
-        session,
-        batch.map((queued) => version.get(queued)),
-      ),
+      ledger?.write(session, version),
     ],
   };
 }
 
-export function answersIn(sent: Sent, forgotten: Promise<void> | undefined): readonly Promise<unknown>[] {
+export function answersIn(sent: Sent, forgotten: Promise<unknown> | undefined): readonly Promise<unknown>[] {
   const all = [forgotten, sent.deletes, sent.updates, sent.inserts, sent.keys, ...sent.rest];
   return all.filter((each) => each !== undefined);
 }
@@ -96,7 +92,7 @@ export function answersIn(sent: Sent, forgotten: Promise<void> | undefined): rea
 export async function misfitsOf(
   { deletes, updates, inserts, keyed }: Parts,
   sent: Sent,
-  forgotten: Promise<void> | undefined,
+  forgotten: Promise<unknown> | undefined,
   objectsPerOrg: number,
 ): Promise<Refusals> {
   // The first one that failed says why: those behind it only say that the transaction is over.

@@ -1,89 +1,15 @@
-/** The rules of money, each by a scenario on the pure book. */
+/** The rules of holds, Budgets and charges, each by a scenario on the pure book. */
 import test from 'ava';
-import { applyMember, applyOperation, thresholdsReached } from '../../src/money/apply.js';
-import {
-  availableOn,
-  balanceOf,
-  EMPTY_BOOK,
-  openBook,
-  UnbalancedPostingError,
-  type Book,
-} from '../../src/money/book.js';
+import { applyMember, thresholdsReached } from '../../src/money/apply.js';
+import { availableOn, EMPTY_BOOK, openBook, UnbalancedPostingError } from '../../src/money/book.js';
 import { WALLET } from '../../src/money/counters.js';
-import { amountOfHold, chargedOf, firstAmount, type Hold, type Terms } from '../../src/money/hold.js';
+import { amountOfHold, chargedOf, firstAmount } from '../../src/money/hold.js';
 import type { BudgetLimit } from '../../src/money/limits.js';
-import { checkOperation, type Applied, type MoneyOperation, type OperationResult } from '../../src/money/operation.js';
+import { checkOperation, type MoneyOperation } from '../../src/money/operation.js';
 import { countersOf } from '../../src/money/payer.js';
 import { fundedUntil, renewAt } from '../../src/money/renewal.js';
 import { amountOf, roundUSD, showUSD, USD, ZERO } from '../../src/money/usd.js';
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const NOON = Date.UTC(2026, 10, 12, 12);
-const MONTH_END = Date.UTC(2026, 11, 1);
-
-/** A cent a minute: a first hold of 0.02. */
-const TERMS: Terms = { rateUSDPerHour: '0.6', incrementMs: 1_000, minimumUSD: '0', unitMs: MINUTE, reserveMs: MINUTE };
-const owner = (uid: string) => ({ uid, kind: 'Attempt', project: 'p', name: uid });
-const budgetOf = (uid: string, limitUSD: string, more: Partial<BudgetLimit> = {}): MoneyOperation => ({
-  op: 'SetBudget',
-  budget: {
-    uid,
-    name: `name of ${uid}`,
-    limitUSD,
-    action: 'Block',
-    period: 'Monthly',
-    thresholds: [50, 80, 100],
-    ...more,
-  },
-});
-const place = (key: string, more: Partial<Extract<MoneyOperation, { op: 'Place' }>> = {}): MoneyOperation => ({
-  ...{ op: 'Place', key, owner: owner(key), terms: TERMS },
-  payer: { project: 'p', labels: {}, costs: [owner(key)] },
-  ...more,
-});
-const bill = (key: string, from: number, segment: Hold['charged'][number]['segment'] = 'Running'): MoneyOperation => ({
-  ...{ op: 'Bill', key, segment, from },
-});
-
-interface Scenario {
-  readonly book: Book;
-  /** Answers the last result. */
-  at(now: number, ...operations: readonly MoneyOperation[]): OperationResult;
-  applied(now: number, ...operations: readonly MoneyOperation[]): Applied;
-  hold(key: string): Hold;
-  spent(counter: string): string;
-  held(counter: string): string;
-}
-
-function begin(...operations: readonly MoneyOperation[]): Scenario {
-  const book = openBook(EMPTY_BOOK);
-  const scenario: Scenario = {
-    book,
-    at(now, ...asked) {
-      let last: OperationResult = { outcome: 'Applied' };
-      for (const operation of asked) {
-        checkOperation(operation);
-        last = applyOperation(book, operation, now);
-      }
-      return last;
-    },
-    applied(now, ...asked) {
-      const result = scenario.at(now, ...asked);
-      if (result.outcome !== 'Applied') throw new Error(JSON.stringify(result));
-      return result;
-    },
-    hold(key) {
-      const hold = book.holds.get(key);
-      if (hold === undefined) throw new Error(`no hold ${key}`);
-      return hold;
-    },
-    spent: (counter) => book.counter(counter).spentUSD.toFixed(),
-    held: (counter) => book.counter(counter).heldUSD.toFixed(),
-  };
-  scenario.at(NOON, ...operations);
-  return scenario;
-}
+import { begin, bill, budgetOf, HOUR, MINUTE, MONTH_END, NOON, owner, place, TERMS } from './scenario.js';
 
 test('a hold is placed, billed, renewed and released, and what is spent is the time at the rate', (t) => {
   const s = begin(budgetOf('b', '10'));
@@ -389,87 +315,6 @@ test('segments that the service pays are not charged, and what was charged for t
   t.is(s.spent('budget/b/2026-11'), '0.005', 'Running alone');
   t.deepEqual(s.book.counter('cost/j').covered.toSorted(), ['Boot', 'Teardown']);
   t.deepEqual(s.book.postings.at(-1)?.reason, 'Refund');
-});
-
-const credit = (grant: string, amountUSD: string, more: { expires?: number; once?: string } = {}): MoneyOperation => ({
-  ...{ op: 'Credit', grant, amountUSD },
-  ...more,
-});
-const PREPAID: MoneyOperation = { op: 'SetMode', mode: 'Prepaid' };
-
-test('without payments charges are unbilled, and switching payments on makes no arrears', (t) => {
-  const s = begin();
-  s.applied(NOON, place('j'), bill('j', NOON));
-  s.applied(NOON + MINUTE, { op: 'Release', key: 'j' });
-  s.at(NOON + MINUTE, PREPAID);
-  t.is(balanceOf(s.book).toFixed(), '0');
-  t.deepEqual(
-    s.book.postings[0]?.lines.map(({ account, amountUSD }) => [account, amountUSD.toFixed()]),
-    [
-      ['unbilled', '-0.01'],
-      ['revenue', '0.01'],
-    ],
-  );
-  t.like(s.at(NOON + MINUTE, place('k')), { outcome: 'Refused', by: 'Wallet', availableUSD: '0.00' });
-});
-
-test('a charge takes from grants, soonest expiry first, one line each, and what none covers is owed', (t) => {
-  const s = begin(
-    PREPAID,
-    credit('late', '0.005', { expires: NOON + 9 * HOUR }),
-    credit('soon', '0.005', { expires: NOON + 8 * HOUR }),
-  );
-  s.at(NOON, credit('never', '0.015'));
-  s.applied(NOON, place('j'), bill('j', NOON));
-  s.applied(NOON + 2 * MINUTE, { op: 'Release', key: 'j' });
-  const lines = s.book.postings.at(-1)?.lines.map(({ account, amountUSD }) => `${account} ${amountUSD.toFixed()}`);
-  t.deepEqual(lines, ['grants/soon -0.005', 'grants/late -0.005', 'grants/never -0.01', 'revenue 0.02']);
-  t.is(balanceOf(s.book).toFixed(), '0.005');
-});
-
-test('work that began without payments is charged to the wallet after them, and a credit pays what is owed first', (t) => {
-  const s = begin();
-  s.applied(NOON, place('j'), bill('j', NOON));
-  s.at(NOON, PREPAID);
-  s.applied(NOON + MINUTE, { op: 'Release', key: 'j' });
-  t.is(s.book.walletUSD.toFixed(), '-0.01');
-  s.at(NOON + MINUTE, credit('g', '0.05', { once: 'topup/1' }));
-  t.is(s.book.walletUSD.toFixed(), '0');
-  t.is(s.book.grants.get('g')?.remainingUSD.toFixed(), '0.04');
-  t.deepEqual(s.at(NOON, credit('h', '0.05', { once: 'topup/1' })), { outcome: 'Nothing', why: 'Once' });
-  t.deepEqual(s.at(NOON, credit('g', '0.05')), { outcome: 'DuplicateKey', key: 'g' });
-});
-
-test('a grant that expires while it is held loses what is free at once, and what is held when it is given back', (t) => {
-  const s = begin(PREPAID, credit('g', '0.05', { expires: NOON + MINUTE }));
-  s.applied(NOON, place('j'), bill('j', NOON));
-  s.applied(NOON + MINUTE, { op: 'Expire' });
-  t.is(s.book.grants.get('g')?.remainingUSD.toFixed(), '0.02', 'what is held');
-  t.like(s.at(NOON + MINUTE, place('k', { amountUSD: '0.000000001' })), { outcome: 'Refused', by: 'Wallet' });
-  s.applied(NOON + 90_000, { op: 'Release', key: 'j' });
-  t.is(s.spent('cost/j'), '0.015', 'the work is charged from the expired grant');
-  t.is(s.book.grants.get('g')?.remainingUSD.toFixed(), '0');
-  t.is(balanceOf(s.book).toFixed(), '0');
-  const expired = s.book.postings
-    .filter(({ reason }) => reason === 'Expiry')
-    .map(({ amountUSD }) => amountUSD.toFixed());
-  t.deepEqual(expired, ['-0.03', '-0.005']);
-});
-
-test('a grant whose time is over funds no hold, though no timer has said so', (t) => {
-  const s = begin(PREPAID, credit('g', '5', { expires: NOON + MINUTE }));
-  t.like(s.at(NOON + MINUTE, place('j')), { outcome: 'Refused', by: 'Wallet', availableUSD: '0.00' });
-  t.is(s.at(NOON + MINUTE - 1, place('j')).outcome, 'Applied');
-});
-
-test('what costs nothing is admitted, also where nothing is left', (t) => {
-  const s = begin(PREPAID, budgetOf('b', '0.02'), credit('g', '0.02'));
-  s.applied(NOON, place('j'), bill('j', NOON));
-  s.at(NOON, budgetOf('b', '0.01'));
-  const free = { ...TERMS, rateUSDPerHour: '0' };
-  s.applied(NOON, place('k', { terms: free }), bill('k', NOON));
-  t.is(fundedUntil(s.hold('k')), undefined);
-  t.is(renewAt(s.hold('k'), NOON), undefined);
 });
 
 test('the funded time leaves the reserve out and counts whole increments alone', (t) => {

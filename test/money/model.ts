@@ -155,7 +155,7 @@ export function openModel(): Model {
       settle(hold, segment, month(since), byService);
     }
   }
-  function end(hold: ModelHold, until: number, byService: readonly Segment[]): void {
+  function finish(hold: ModelHold, until: number, byService: readonly Segment[]): void {
     if (hold.billing !== undefined) {
       const at = Math.max(until, hold.billing.since);
       charge(hold, at, byService);
@@ -244,7 +244,7 @@ export function openModel(): Model {
       case 'Release': {
         const hold = holds.get(operation.key);
         if (hold === undefined) return answer.outcome === 'Nothing' ? undefined : 'what is gone was released';
-        end(hold, Math.min(operation.until ?? now, now), operation.covered ?? []);
+        finish(hold, Math.min(operation.until ?? now, now), operation.covered ?? []);
         return undefined;
       }
       case 'SetBudget': {

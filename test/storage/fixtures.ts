@@ -100,9 +100,7 @@ export function requestOf(
     secrets: [],
     credentials: [],
     revokeCredentials: false,
-    holds: [],
-    releases: [],
-    postings: [],
+    money: [],
     ...more,
   };
 }

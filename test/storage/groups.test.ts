@@ -7,7 +7,16 @@ import type { CommitRequest } from '../../storage/commit/request.js';
 /** Only what is looked at. */
 function entry(org: string, n: number, key = `${org}/${n}`, bytes = 2_000): QueuedCommit {
   const request = { address: { org, kind: 'Job', project: 'default', name: `${n}` } } as CommitRequest;
-  return { request, before: undefined, keys: [key], bytes, since: n, sealed: undefined, resolve: () => {} };
+  return {
+    type: 'Object',
+    request,
+    before: undefined,
+    keys: [key],
+    bytes,
+    since: n,
+    sealed: undefined,
+    resolve: () => {},
+  };
 }
 
 const many = (org: string, count: number): QueuedCommit[] => Array.from({ length: count }, (_, n) => entry(org, n));
@@ -15,7 +24,7 @@ const nameOf = ({ request: { address } }: QueuedCommit): string => `${address.or
 
 /** Every group to the end, each ended before the next one begins. */
 function groupsOf(waiting: readonly QueuedCommit[]): string[][] {
-  const groups = openGroups();
+  const groups = openGroups<QueuedCommit>();
   const all: string[][] = [];
   for (let left = waiting; left.length > 0;) {
     const taken = groups.take(left);
@@ -59,7 +68,7 @@ test('commits of one org keep their order, alone and beside others, and none goe
 });
 
 test('what is under way is not taken again until it has ended, and what waits for it stays in its order', (t) => {
-  const groups = openGroups();
+  const groups = openGroups<QueuedCommit>();
   const waiting = [
     entry('acme', 0, 'one'),
     entry('acme', 1, 'one'),
@@ -82,7 +91,7 @@ test('whatever waits and is under way, each goes once, and those of one object i
   let seed = 1;
   const below = (n: number): number => (seed = (seed * 48_271) % 2_147_483_647) % n;
   for (let round = 0; round < 100; round += 1) {
-    const groups = openGroups();
+    const groups = openGroups<QueuedCommit>();
     const coming = Array.from({ length: below(300) }, (_, n) => {
       const org = `o-${below(6)}`;
       return entry(org, n, `${org}/${below(20)}`, below(1_024 * 1_024));

@@ -215,6 +215,7 @@ test('rows of an older format are read in the current one, step by step; a newer
     private: after('private', (v) => ({ was: v })),
     slots: after('slots', (v) => ({ was: v })),
     timers: after('timers', (v) => ({ ...(v as object), timer: 'renamed' })),
+    holds: FORMATS.holds,
   };
   const pending = openPending(f.store.postgres, later);
   const objects = openObjects(f.store.postgres, later);

@@ -1,0 +1,109 @@
+/** Rows of the ledger as the pure book has them, and back. Amounts are text on the way, so that none loses a digit. */
+import type { Counter, Grant } from '../../src/money/book.js';
+import { amountOfHold, type Hold, type Segment } from '../../src/money/hold.js';
+import type { BudgetLimit } from '../../src/money/limits.js';
+import { renewAt } from '../../src/money/renewal.js';
+import { USD, ZERO } from '../../src/money/usd.js';
+import { CURRENT_FORMAT, upcast } from '../formats.js';
+
+/** Columns of a counter, in the order of `CounterRow`. Numerics arrive as text. */
+export const COUNTER_COLUMNS =
+  'c.org, c.counter, c.spent_usd, c.held_usd, c.opening_usd, c.holders, c.boot_usd, c.running_usd, c.restore_usd, c.teardown_usd, c.covered';
+
+export type CounterRow = [
+  org: string,
+  counter: string,
+  spent: string,
+  held: string,
+  opening: string,
+  holders: number,
+  boot: string,
+  running: string,
+  restore: string,
+  teardown: string,
+  covered: Segment[],
+];
+
+export function counterOf([
+  ,
+  counter,
+  spent,
+  held,
+  opening,
+  holders,
+  boot,
+  running,
+  restore,
+  teardown,
+  covered,
+]: CounterRow): Counter {
+  return {
+    ...{ counter, holders, covered, spentUSD: new USD(spent), heldUSD: new USD(held), openingUSD: new USD(opening) },
+    segments: {
+      Boot: new USD(boot),
+      Running: new USD(running),
+      Restore: new USD(restore),
+      Teardown: new USD(teardown),
+    },
+  };
+}
+
+/** What has changed: added to the row, so that nothing that was not read is overwritten. */
+export function counterChange(org: string, before: Counter, after: Counter): Record<string, unknown> {
+  const more = (segment: Segment): string =>
+    (after.segments[segment] ?? ZERO).minus(before.segments[segment] ?? ZERO).toFixed();
+  return {
+    ...{ org, counter: after.counter, covered: after.covered, holders: after.holders - before.holders },
+    spent: after.spentUSD.minus(before.spentUSD).toFixed(),
+    held: after.heldUSD.minus(before.heldUSD).toFixed(),
+    opening: after.openingUSD.minus(before.openingUSD).toFixed(),
+    ...{ boot: more('Boot'), running: more('Running'), restore: more('Restore'), teardown: more('Teardown') },
+  };
+}
+
+export type GrantRow = [org: string, uid: string, amount: string, remaining: string, expires: number | null];
+
+export function grantOf([, uid, amount, remaining, expires]: GrantRow): Grant {
+  return { uid, amountUSD: new USD(amount), remainingUSD: new USD(remaining), expires: expires ?? undefined };
+}
+
+export type BudgetRow = [
+  org: string,
+  uid: string,
+  name: string,
+  limit: string,
+  action: BudgetLimit['action'],
+  period: BudgetLimit['period'],
+  project: string | null,
+  selector: string | null,
+  thresholds: number[],
+];
+
+export function budgetOf([
+  ,
+  uid,
+  name,
+  limitUSD,
+  action,
+  period,
+  project,
+  selector,
+  thresholds,
+]: BudgetRow): BudgetLimit {
+  const scope = { project: project ?? undefined, selector: selector ?? undefined };
+  return { uid, name, limitUSD, action, period, thresholds, ...scope };
+}
+
+export function holdOf(format: number, body: string): Hold {
+  return upcast('holds', format, JSON.parse(body));
+}
+
+export function holdRow(org: string, hold: Hold, now: number): Record<string, unknown> {
+  return {
+    ...{ org, key: hold.key, uid: hold.owner.uid, format: CURRENT_FORMAT.holds, body: JSON.stringify(hold) },
+    counters: hold.parts.map(({ counter }) => counter),
+    amount: amountOfHold(hold).toFixed(),
+    renew_at: renewAt(hold, now) ?? null,
+    refused_by: hold.refusal?.counter ?? null,
+  };
+}

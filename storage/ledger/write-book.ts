@@ -1,0 +1,220 @@
+/** Writes what operations changed in the books of a transaction: each table once, and only what changed. */
+import { emptyCounter, type Book, type BookState } from '../../src/money/book.js';
+import { thresholdsReached } from '../../src/money/apply.js';
+import { parseCounter } from '../../src/money/counters.js';
+import type { Session } from '../commit/session.js';
+import { counterChange, holdRow } from './rows.js';
+
+export interface ChangedBook {
+  readonly org: string;
+  readonly before: BookState;
+  readonly book: Book;
+  /** Of the commit that made each posting, by position; undefined: it had no object. */
+  versionOf(posting: number): number | undefined;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+interface Rows {
+  readonly orgs: Row[];
+  readonly budgets: Row[];
+  readonly droppedBudgets: Row[];
+  readonly caps: Row[];
+  readonly droppedCaps: Row[];
+  readonly counters: Row[];
+  readonly grants: Row[];
+  readonly holds: Row[];
+  readonly endedHolds: Row[];
+  readonly postings: Row[];
+  readonly lines: Row[];
+  readonly once: Row[];
+  readonly thresholds: Row[];
+}
+
+/** Whether anything is to be written. */
+export function isChanged({ before, book }: Pick<ChangedBook, 'before' | 'book'>): boolean {
+  const maps = ['budgets', 'caps', 'counters', 'grants', 'holds'] as const;
+  return (
+    book.postings.length > 0 ||
+    book.once.size !== before.once.size ||
+    book.mode !== before.mode ||
+    book.walletUSD !== before.walletUSD ||
+    maps.some((name) => differences<unknown>(before[name], book[name]).length > 0)
+  );
+}
+
+/** Precondition: the clock row is locked, and the books were read in this transaction. `now`: ms on Postgres's clock. */
+export async function writeBooks(session: Session, books: readonly ChangedBook[], now: number): Promise<void> {
+  const rows = rowsOf(books, now);
+  const write = (name: string, text: string, given: readonly Row[]): Promise<unknown> | undefined =>
+    given.length === 0 ? undefined : session.rows(`ledger ${name}`, () => text, [JSON.stringify(given)]);
+  await Promise.all([
+    write('set orgs', SET_ORGS, rows.orgs),
+    write('set budgets', SET_BUDGETS, rows.budgets),
+    write('drop budgets', DROP_BUDGETS, rows.droppedBudgets),
+    write('set caps', SET_CAPS, rows.caps),
+    write('drop caps', DROP_CAPS, rows.droppedCaps),
+    write('add to counters', ADD_TO_COUNTERS, rows.counters),
+    write('set grants', SET_GRANTS, rows.grants),
+    write('set holds', SET_HOLDS, rows.holds),
+    write('end holds', END_HOLDS, rows.endedHolds),
+    write('postings', WRITE_POSTINGS, rows.postings),
+    write('lines', WRITE_LINES, rows.lines),
+    write('use once', USE_ONCE, rows.once),
+    write('thresholds', REACH_THRESHOLDS, rows.thresholds),
+  ]);
+}
+
+function rowsOf(books: readonly ChangedBook[], now: number): Rows {
+  const rows: Rows = {
+    ...{ orgs: [], budgets: [], droppedBudgets: [], caps: [], droppedCaps: [], counters: [], grants: [], holds: [] },
+    ...{ endedHolds: [], postings: [], lines: [], once: [], thresholds: [] },
+  };
+  for (const changed of books) {
+    const { org, before, book } = changed;
+    if (book.mode !== before.mode || book.walletUSD !== before.walletUSD)
+      rows.orgs.push({ org, mode: book.mode, wallet: book.walletUSD.toFixed() });
+    for (const [uid, budget] of differences(before.budgets, book.budgets)) {
+      if (budget === undefined) rows.droppedBudgets.push({ org, uid });
+      else rows.budgets.push({ org, ...budget });
+    }
+    for (const [uid, limit] of differences(before.caps, book.caps)) {
+      if (limit === undefined) rows.droppedCaps.push({ org, uid });
+      else rows.caps.push({ org, uid, limit: limit.toFixed() });
+    }
+    for (const [name, counter] of differences(before.counters, book.counters))
+      if (counter !== undefined)
+        rows.counters.push(counterChange(org, before.counters.get(name) ?? emptyCounter(name), counter));
+    for (const [uid, grant] of differences(before.grants, book.grants)) {
+      if (grant === undefined) continue;
+      const { amountUSD, remainingUSD, expires = null } = grant;
+      rows.grants.push({ org, uid, expires, amount: amountUSD.toFixed(), remaining: remainingUSD.toFixed() });
+    }
+    for (const [key, hold] of differences(before.holds, book.holds)) {
+      if (hold === undefined) rows.endedHolds.push({ org, key });
+      else rows.holds.push(holdRow(org, hold, now));
+    }
+    for (const key of book.once) if (!before.once.has(key)) rows.once.push({ org, key });
+    addPostings(rows, changed);
+    rows.thresholds.push(...thresholdsOf(changed));
+  }
+  return rows;
+}
+
+function addPostings(rows: Rows, { org, book, versionOf }: ChangedBook): void {
+  book.postings.forEach((posting, i) => {
+    const { key, reason, period, usage, owner, segment, counters, amountUSD, coveredUSD, lines } = posting;
+    rows.postings.push({
+      ...{ org, key, reason, period, owner, segment, counters, project: usage?.project, labels: usage?.labels },
+      ...{ amount: amountUSD.toFixed(), covered: coveredUSD.toFixed(), version: versionOf(i) },
+    });
+    lines.forEach(({ account, amountUSD: amount }, line) => {
+      rows.lines.push({ org, posting: key, line, account, amount: amount.toFixed() });
+    });
+  });
+}
+
+/** After each change of what is spent, of a limit, or of thresholds: those that were not reached before. */
+function* thresholdsOf({ org, before, book }: ChangedBook): Generator<Row> {
+  const counters = new Set(differences(before.counters, book.counters).map(([name]) => name));
+  const changed = new Set(differences(before.budgets, book.budgets).map(([uid]) => uid));
+  for (const name of book.counters.keys()) {
+    const parsed = parseCounter(name);
+    if (parsed.of !== 'Budget' || !(counters.has(name) || changed.has(parsed.uid))) continue;
+    for (const threshold of thresholdsReached(book, name))
+      yield { org, budget: parsed.uid, period: parsed.period, threshold };
+  }
+}
+
+/** Keys whose value is another one; undefined: it is gone. */
+function differences<Value>(
+  before: ReadonlyMap<string, Value>,
+  after: ReadonlyMap<string, Value>,
+): [string, Value | undefined][] {
+  const found: [string, Value | undefined][] = [];
+  for (const [key, value] of after) if (before.get(key) !== value) found.push([key, value]);
+  for (const key of before.keys()) if (!after.has(key)) found.push([key, undefined]);
+  return found;
+}
+
+const SET_ORGS = `
+INSERT INTO money_orgs (org, mode, wallet_usd)
+SELECT org, mode, wallet FROM json_to_recordset($1::json) AS g(org text, mode text, wallet numeric)
+ON CONFLICT (org) DO UPDATE SET mode = excluded.mode, wallet_usd = excluded.wallet_usd`;
+
+const SET_BUDGETS = `
+INSERT INTO budgets (org, uid, name, limit_usd, action, period, project, selector, thresholds)
+SELECT org, uid, name, "limitUSD", action, period, project, selector, thresholds
+FROM json_to_recordset($1::json) AS g(org text, uid text, name text, "limitUSD" numeric, action text, period text,
+  project text, selector text, thresholds int[])
+ON CONFLICT (org, uid) DO UPDATE
+SET name = excluded.name, limit_usd = excluded.limit_usd, action = excluded.action, period = excluded.period,
+    project = excluded.project, selector = excluded.selector, thresholds = excluded.thresholds`;
+
+const DROP_BUDGETS = `
+DELETE FROM budgets b USING json_to_recordset($1::json) AS g(org text, uid text) WHERE (b.org, b.uid) = (g.org, g.uid)`;
+
+const SET_CAPS = `
+INSERT INTO caps (org, uid, limit_usd)
+SELECT org, uid, "limit" FROM json_to_recordset($1::json) AS g(org text, uid text, "limit" numeric)
+ON CONFLICT (org, uid) DO UPDATE SET limit_usd = excluded.limit_usd`;
+
+const DROP_CAPS = `
+DELETE FROM caps c USING json_to_recordset($1::json) AS g(org text, uid text) WHERE (c.org, c.uid) = (g.org, g.uid)`;
+
+// A row that is not there is made; one that is gets what was added, which may be below zero.
+const ADD_TO_COUNTERS = `
+WITH g AS MATERIALIZED (
+  SELECT * FROM json_to_recordset($1::json) AS g(org text, counter text, spent numeric, held numeric, opening numeric,
+    holders bigint, boot numeric, running numeric, restore numeric, teardown numeric, covered text[])
+), known AS (
+  UPDATE counters c
+  SET spent_usd = c.spent_usd + g.spent, held_usd = c.held_usd + g.held, opening_usd = c.opening_usd + g.opening,
+      holders = c.holders + g.holders, boot_usd = c.boot_usd + g.boot, running_usd = c.running_usd + g.running,
+      restore_usd = c.restore_usd + g.restore, teardown_usd = c.teardown_usd + g.teardown,
+      covered = ARRAY(SELECT DISTINCT unnest(c.covered || g.covered) ORDER BY 1), revision = c.revision + 1
+  FROM g WHERE (c.org, c.counter) = (g.org, g.counter)
+  RETURNING c.org, c.counter
+)
+INSERT INTO counters (org, counter, spent_usd, held_usd, opening_usd, holders, boot_usd, running_usd, restore_usd,
+  teardown_usd, covered, revision)
+SELECT org, counter, spent, held, opening, holders, boot, running, restore, teardown, covered, 1
+FROM g WHERE NOT EXISTS (SELECT FROM known k WHERE (k.org, k.counter) = (g.org, g.counter))`;
+
+const SET_GRANTS = `
+INSERT INTO grants (org, uid, amount_usd, remaining_usd, expires)
+SELECT org, uid, amount, remaining, expires
+FROM json_to_recordset($1::json) AS g(org text, uid text, amount numeric, remaining numeric, expires bigint)
+ON CONFLICT (org, uid) DO UPDATE SET remaining_usd = excluded.remaining_usd`;
+
+const SET_HOLDS = `
+INSERT INTO holds (org, key, uid, format, body, counters, amount_usd, renew_at, refused_by)
+SELECT org, key, uid, format, body, counters, amount, renew_at, refused_by
+FROM json_to_recordset($1::json) AS g(org text, key text, uid text, format smallint, body text, counters text[],
+  amount numeric, renew_at bigint, refused_by text)
+ON CONFLICT (org, key) DO UPDATE
+SET uid = excluded.uid, format = excluded.format, body = excluded.body, counters = excluded.counters,
+    amount_usd = excluded.amount_usd, renew_at = excluded.renew_at, refused_by = excluded.refused_by`;
+
+const END_HOLDS = `
+DELETE FROM holds h USING json_to_recordset($1::json) AS g(org text, key text) WHERE (h.org, h.key) = (g.org, g.key)`;
+
+const WRITE_POSTINGS = `
+INSERT INTO postings (org, key, reason, period, project, labels, owner, segment, counters, amount_usd, covered_usd, version)
+SELECT org, key, reason, period, project, labels, owner, segment, counters, amount, covered, version
+FROM json_to_recordset($1::json) AS g(org text, key text, reason text, period text, project text, labels jsonb,
+  owner text, segment text, counters text[], amount numeric, covered numeric, version bigint)`;
+
+const WRITE_LINES = `
+INSERT INTO lines (org, posting, line, account, amount_usd)
+SELECT org, posting, line, account, amount
+FROM json_to_recordset($1::json) AS g(org text, posting text, line smallint, account text, amount numeric)`;
+
+const USE_ONCE = `
+INSERT INTO once (org, key) SELECT org, key FROM json_to_recordset($1::json) AS g(org text, key text)`;
+
+const REACH_THRESHOLDS = `
+INSERT INTO thresholds (org, budget, period, threshold)
+SELECT org, budget, period, threshold
+FROM json_to_recordset($1::json) AS g(org text, budget text, period text, threshold int)
+ON CONFLICT DO NOTHING`;

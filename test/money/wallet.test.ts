@@ -1,0 +1,80 @@
+/** The rules of grants and of the wallet, each by a scenario on the pure book. */
+import test from 'ava';
+import { balanceOf } from '../../src/money/book.js';
+import { fundedUntil, renewAt } from '../../src/money/renewal.js';
+import { begin, bill, budgetOf, credit, HOUR, MINUTE, NOON, place, PREPAID, TERMS } from './scenario.js';
+
+test('without payments charges are unbilled, and switching payments on makes no arrears', (t) => {
+  const s = begin();
+  s.applied(NOON, place('j'), bill('j', NOON));
+  s.applied(NOON + MINUTE, { op: 'Release', key: 'j' });
+  s.at(NOON + MINUTE, PREPAID);
+  t.is(balanceOf(s.book).toFixed(), '0');
+  t.deepEqual(
+    s.book.postings[0]?.lines.map(({ account, amountUSD }) => [account, amountUSD.toFixed()]),
+    [
+      ['unbilled', '-0.01'],
+      ['revenue', '0.01'],
+    ],
+  );
+  t.like(s.at(NOON + MINUTE, place('k')), { outcome: 'Refused', by: 'Wallet', availableUSD: '0.00' });
+});
+
+test('a charge takes from grants, soonest expiry first, one line each, and what none covers is owed', (t) => {
+  const s = begin(
+    PREPAID,
+    credit('late', '0.005', { expires: NOON + 9 * HOUR }),
+    credit('soon', '0.005', { expires: NOON + 8 * HOUR }),
+  );
+  s.at(NOON, credit('never', '0.015'));
+  s.applied(NOON, place('j'), bill('j', NOON));
+  s.applied(NOON + 2 * MINUTE, { op: 'Release', key: 'j' });
+  const lines = s.book.postings.at(-1)?.lines.map(({ account, amountUSD }) => `${account} ${amountUSD.toFixed()}`);
+  t.deepEqual(lines, ['grants/soon -0.005', 'grants/late -0.005', 'grants/never -0.01', 'revenue 0.02']);
+  t.is(balanceOf(s.book).toFixed(), '0.005');
+});
+
+test('work that began without payments is charged to the wallet after them, and a credit pays what is owed first', (t) => {
+  const s = begin();
+  s.applied(NOON, place('j'), bill('j', NOON));
+  s.at(NOON, PREPAID);
+  s.applied(NOON + MINUTE, { op: 'Release', key: 'j' });
+  t.is(s.book.walletUSD.toFixed(), '-0.01');
+  s.at(NOON + MINUTE, credit('g', '0.05', { once: 'topup/1' }));
+  t.is(s.book.walletUSD.toFixed(), '0');
+  t.is(s.book.grants.get('g')?.remainingUSD.toFixed(), '0.04');
+  t.deepEqual(s.at(NOON, credit('h', '0.05', { once: 'topup/1' })), { outcome: 'Nothing', why: 'Once' });
+  t.deepEqual(s.at(NOON, credit('g', '0.05')), { outcome: 'DuplicateKey', key: 'g' });
+});
+
+test('a grant that expires while it is held loses what is free at once, and what is held when it is given back', (t) => {
+  const s = begin(PREPAID, credit('g', '0.05', { expires: NOON + MINUTE }));
+  s.applied(NOON, place('j'), bill('j', NOON));
+  s.applied(NOON + MINUTE, { op: 'Expire' });
+  t.is(s.book.grants.get('g')?.remainingUSD.toFixed(), '0.02', 'what is held');
+  t.like(s.at(NOON + MINUTE, place('k', { amountUSD: '0.000000001' })), { outcome: 'Refused', by: 'Wallet' });
+  s.applied(NOON + 90_000, { op: 'Release', key: 'j' });
+  t.is(s.spent('cost/j'), '0.015', 'the work is charged from the expired grant');
+  t.is(s.book.grants.get('g')?.remainingUSD.toFixed(), '0');
+  t.is(balanceOf(s.book).toFixed(), '0');
+  const expired = s.book.postings
+    .filter(({ reason }) => reason === 'Expiry')
+    .map(({ amountUSD }) => amountUSD.toFixed());
+  t.deepEqual(expired, ['-0.03', '-0.005']);
+});
+
+test('a grant whose time is over funds no hold, though no timer has said so', (t) => {
+  const s = begin(PREPAID, credit('g', '5', { expires: NOON + MINUTE }));
+  t.like(s.at(NOON + MINUTE, place('j')), { outcome: 'Refused', by: 'Wallet', availableUSD: '0.00' });
+  t.is(s.at(NOON + MINUTE - 1, place('j')).outcome, 'Applied');
+});
+
+test('what costs nothing is admitted, also where nothing is left', (t) => {
+  const s = begin(PREPAID, budgetOf('b', '0.02'), credit('g', '0.02'));
+  s.applied(NOON, place('j'), bill('j', NOON));
+  s.at(NOON, budgetOf('b', '0.01'));
+  const free = { ...TERMS, rateUSDPerHour: '0' };
+  s.applied(NOON, place('k', { terms: free }), bill('k', NOON));
+  t.is(fundedUntil(s.hold('k')), undefined);
+  t.is(renewAt(s.hold('k'), NOON), undefined);
+});
