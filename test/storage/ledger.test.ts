@@ -5,6 +5,7 @@ import type { Committer, CommitRequest } from '../../storage/commit/request.js';
 import { sessionOn, type Session } from '../../storage/commit/session.js';
 import { runTransaction } from '../../storage/commit/transaction.js';
 import { openVersionPrediction } from '../../storage/commit/version-prediction.js';
+import { auditLedger } from '../../storage/ledger/audit.js';
 import { openPostgres } from '../../storage/postgres.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
 import { openProxy } from './cutting-proxy.js';
@@ -87,15 +88,8 @@ test('with holds, ends, renewals and deletions at once no limit is passed, held 
   const counters = await countersIn(f);
   for (const [name, { held, holders }] of Object.entries(counters)) t.deepEqual([held, holders], ['0.00', 0], name);
   t.is(await countOf(f, 'holds'), 0);
-  const [sums] = await f.store.postgres.readRows<[number, number, number]>({
-    name: 'sums',
-    text: `SELECT (SELECT count(*) FROM (SELECT FROM lines GROUP BY org, posting HAVING sum(amount_usd) <> 0) w),
-                  (SELECT count(*) FROM counters c WHERE spent_usd <>
-                    (SELECT coalesce(sum(amount_usd), 0) FROM postings p WHERE c.counter = ANY(p.counters))),
-                  (SELECT count(*) FROM postings WHERE amount_usd > 0)`,
-  });
-  t.deepEqual(sums?.slice(0, 2), [0, 0]);
-  t.true((sums?.[2] ?? 0) > 0);
+  t.true((await countOf(f, 'postings WHERE amount_usd > 0')) > 0);
+  t.deepEqual(await auditLedger(f.store.postgres, 'o-1'), []);
 });
 
 test('what a deleted object holds is charged until now and given back, in the transaction of its end', async (t) => {

@@ -1,0 +1,141 @@
+/**
+ * The auditor of the ledger: rebuilds from postings, lines and holds what the other tables say, and answers where they differ. Each check is one
+ * statement, so it sees one moment. It changes nothing.
+ */
+import type { CostOwner } from '../../src/money/payer.js';
+import type { Postgres, Statement } from '../postgres.js';
+
+export type LedgerFinding =
+  /** I7: its lines do not add up to zero, or do not say what it says. */
+  | { readonly type: 'UnbalancedPosting'; readonly posting: string; readonly sumUSD: string }
+  /** `what`: `spent`, `held`, `holders`, `opening`, or a segment in lower case. */
+  | {
+      readonly type: 'CounterDiffers';
+      readonly counter: string;
+      readonly what: string;
+      readonly found: string;
+      readonly expected: string;
+    }
+  | { readonly type: 'GrantDiffers'; readonly uid: string; readonly found: string; readonly expected: string }
+  | { readonly type: 'WalletDiffers'; readonly found: string; readonly expected: string }
+  /** Its columns do not say what its parts say. */
+  | { readonly type: 'HoldDiffers'; readonly key: string }
+  /** The object that holds is gone (I7: no live work, no hold). */
+  | { readonly type: 'OrphanHold'; readonly key: string; readonly owner: CostOwner };
+
+/** At most `limit` findings of each type; none: the org's books are right. Rejects with a `RefusalError` Unavailable. */
+export async function auditLedger(postgres: Postgres, org: string, limit = 100): Promise<readonly LedgerFinding[]> {
+  const values = [org, limit];
+  const [postings, counters, grants, wallet, holds, orphans] = await Promise.all([
+    postgres.readRows<[string, string]>(POSTINGS, values),
+    postgres.readRows<[string, string, string, string]>(COUNTERS, values),
+    postgres.readRows<[string, string, string]>(GRANTS, values),
+    postgres.readRows<[string, string]>(WALLET, [org]),
+    postgres.readRows<[string]>(HOLDS, values),
+    postgres.readRows<[string, CostOwner]>(ORPHANS, values),
+  ]);
+  return [
+    ...postings.map(([posting, sumUSD]) => ({ type: 'UnbalancedPosting', posting, sumUSD }) as const),
+    ...counters.map(
+      ([counter, what, found, expected]) => ({ type: 'CounterDiffers', counter, what, found, expected }) as const,
+    ),
+    ...grants.map(([uid, found, expected]) => ({ type: 'GrantDiffers', uid, found, expected }) as const),
+    ...wallet.map(([found, expected]) => ({ type: 'WalletDiffers', found, expected }) as const),
+    ...holds.map(([key]) => ({ type: 'HoldDiffers', key }) as const),
+    ...orphans.map(([key, owner]) => ({ type: 'OrphanHold', key, owner }) as const),
+  ];
+}
+
+/** Postings whose lines do not add up to zero, or whose revenue is not their amount. */
+const POSTINGS: Statement = {
+  name: 'audit postings',
+  text: `
+SELECT p.key, coalesce(sum(l.amount_usd), 0)::text
+FROM postings p LEFT JOIN lines l ON (l.org, l.posting, l.time) = (p.org, p.key, p.time)
+WHERE p.org = $1
+GROUP BY p.key, p.time, p.reason, p.amount_usd
+HAVING coalesce(sum(l.amount_usd), 0) <> 0
+  OR (p.reason IN ('Use', 'Refund')
+    AND coalesce(sum(l.amount_usd) FILTER (WHERE l.account = 'revenue'), 0) <> p.amount_usd)
+LIMIT $2`,
+};
+
+const COUNTERS: Statement = {
+  name: 'audit counters',
+  text: `
+WITH posted AS (
+  SELECT c.counter, sum(p.amount_usd) AS spent,
+    coalesce(sum(p.amount_usd) FILTER (WHERE p.segment = 'Boot'), 0) AS boot,
+    coalesce(sum(p.amount_usd) FILTER (WHERE p.segment = 'Running'), 0) AS running,
+    coalesce(sum(p.amount_usd) FILTER (WHERE p.segment = 'Restore'), 0) AS restore,
+    coalesce(sum(p.amount_usd) FILTER (WHERE p.segment = 'Teardown'), 0) AS teardown
+  FROM postings p CROSS JOIN unnest(p.counters) AS c(counter) WHERE p.org = $1 GROUP BY c.counter
+), held AS (
+  SELECT part ->> 'counter' AS counter, sum((part ->> 'amountUSD')::numeric) AS held, count(*) AS holders
+  FROM holds h CROSS JOIN jsonb_array_elements(h.body::jsonb -> 'parts') AS part WHERE h.org = $1 GROUP BY 1
+), names AS (
+  SELECT counter FROM counters WHERE org = $1 UNION SELECT counter FROM posted UNION SELECT counter FROM held
+)
+SELECT n.counter, v.what, v.found::text, v.expected::text
+FROM names n
+LEFT JOIN counters c ON c.org = $1 AND c.counter = n.counter
+LEFT JOIN posted p ON p.counter = n.counter
+LEFT JOIN held h ON h.counter = n.counter
+CROSS JOIN LATERAL (VALUES
+  ('spent', coalesce(c.spent_usd, 0), coalesce(p.spent, 0) + coalesce(c.opening_usd, 0)),
+  ('held', coalesce(c.held_usd, 0), coalesce(h.held, 0)),
+  ('holders', coalesce(c.holders, 0)::numeric, coalesce(h.holders, 0)::numeric),
+  ('boot', coalesce(c.boot_usd, 0), coalesce(p.boot, 0)),
+  ('running', coalesce(c.running_usd, 0), coalesce(p.running, 0)),
+  ('restore', coalesce(c.restore_usd, 0), coalesce(p.restore, 0)),
+  ('teardown', coalesce(c.teardown_usd, 0), coalesce(p.teardown, 0))
+) AS v(what, found, expected)
+WHERE v.found <> v.expected
+ORDER BY n.counter, v.what
+LIMIT $2`,
+};
+
+const GRANTS: Statement = {
+  name: 'audit grants',
+  text: `
+WITH lined AS (
+  SELECT account, sum(amount_usd) AS left_usd FROM lines WHERE org = $1 AND account LIKE 'grants/%' GROUP BY account
+)
+SELECT coalesce(g.uid, substr(l.account, 8)), coalesce(g.remaining_usd, 0)::text, coalesce(l.left_usd, 0)::text
+FROM (SELECT * FROM grants WHERE org = $1) g FULL JOIN lined l ON l.account = 'grants/' || g.uid
+WHERE coalesce(g.remaining_usd, 0) <> coalesce(l.left_usd, 0)
+LIMIT $2`,
+};
+
+const WALLET: Statement = {
+  name: 'audit wallet',
+  text: `
+SELECT found::text, expected::text FROM (
+  SELECT coalesce((SELECT wallet_usd FROM money_orgs WHERE org = $1), 0) AS found,
+    coalesce((SELECT sum(amount_usd) FROM lines WHERE org = $1 AND account = 'wallet'), 0) AS expected
+) w WHERE found <> expected`,
+};
+
+const HOLDS: Statement = {
+  name: 'audit holds',
+  text: `
+SELECT h.key FROM holds h
+WHERE h.org = $1 AND (
+  h.uid <> h.body::jsonb -> 'owner' ->> 'uid'
+  OR h.counters <> ARRAY(SELECT part ->> 'counter' FROM jsonb_array_elements(h.body::jsonb -> 'parts') AS part)
+)
+ORDER BY h.key LIMIT $2`,
+};
+
+/** By address and uid: another object may have taken the name. */
+const ORPHANS: Statement = {
+  name: 'audit orphans',
+  text: `
+SELECT h.key, h.body::jsonb -> 'owner' FROM holds h CROSS JOIN LATERAL (SELECT h.body::jsonb -> 'owner' AS who) w
+WHERE h.org = $1 AND NOT EXISTS (
+  SELECT FROM objects o
+  WHERE (o.org, o.kind, o.project, o.name) = ($1, w.who ->> 'kind', w.who ->> 'project', w.who ->> 'name')
+    AND o.uid = h.uid
+)
+ORDER BY h.key LIMIT $2`,
+};

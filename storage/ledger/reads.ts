@@ -1,0 +1,213 @@
+/** Reads of the ledger for status, the wallet and its entries. Bounded in rows. Nothing here decides about money: only the commit does. */
+import { emptyCounter, type Counter } from '../../src/money/book.js';
+import { WALLET } from '../../src/money/counters.js';
+import type { Hold, Segment } from '../../src/money/hold.js';
+import type { WalletMode } from '../../src/money/limits.js';
+import { USD } from '../../src/money/usd.js';
+import type { Postgres, Statement } from '../postgres.js';
+import { counterOf, COUNTER_COLUMNS, holdOf, type CounterRow } from './rows.js';
+
+export interface ChangedCounter {
+  readonly org: string;
+  readonly counter: Counter;
+  readonly revision: number;
+}
+
+export interface WalletFigures {
+  readonly mode: WalletMode;
+  /** What grants still have, and what is owed or was given back. Below zero: arrears. */
+  readonly balanceUSD: USD;
+  readonly heldUSD: USD;
+}
+
+export interface LedgerEntry {
+  /** In the order of commits. */
+  readonly position: number;
+  /** ms. */
+  readonly time: number;
+  readonly key: string;
+  readonly reason: 'Use' | 'Refund' | 'Credit' | 'Expiry';
+  /** Month in which it counts. */
+  readonly period: string;
+  readonly project?: string | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** uid of the object. */
+  readonly owner?: string | undefined;
+  readonly segment?: Segment | undefined;
+  readonly amountUSD: string;
+  readonly coveredUSD: string;
+  readonly lines: readonly { readonly account: string; readonly amountUSD: string }[];
+}
+
+export interface ReachedThreshold {
+  readonly org: string;
+  /** uid of the Budget. */
+  readonly budget: string;
+  /** A month, or `total`. */
+  readonly period: string;
+  readonly threshold: number;
+}
+
+/** Each rejects with a `RefusalError` Unavailable when Postgres does not answer. */
+export interface LedgerReads {
+  /** Zero where nothing was ever spent or held. */
+  counter(org: string, name: string): Promise<Counter>;
+  /** Whole store: counters that have changed since their status was written, at most `limit`. */
+  changedCounters(limit: number): Promise<readonly ChangedCounter[]>;
+  /** Their status has these revisions. */
+  counterShown(shown: readonly ChangedCounter[]): Promise<void>;
+  hold(org: string, key: string): Promise<Hold | undefined>;
+  /** Those of one object, at most `limit`. */
+  holdsOf(org: string, uid: string, limit: number): Promise<readonly Hold[]>;
+  wallet(org: string): Promise<WalletFigures>;
+  /** Those behind a position, in order, at most `limit`. */
+  entries(org: string, after: number, limit: number): Promise<readonly LedgerEntry[]>;
+  /** Whole store: thresholds whose notice was not sent, at most `limit`. */
+  unnoticed(limit: number): Promise<readonly ReachedThreshold[]>;
+  /** Their notices are on their way. */
+  noticed(thresholds: readonly ReachedThreshold[]): Promise<void>;
+}
+
+export function openLedgerReads(postgres: Postgres): LedgerReads {
+  return {
+    async counter(org, name) {
+      const [row] = await postgres.readRows<CounterRow>(COUNTER, [org, name]);
+      return row === undefined ? emptyCounter(name) : counterOf(row);
+    },
+    async changedCounters(limit) {
+      const rows = await postgres.readRows<[...CounterRow, number]>(CHANGED, [limit]);
+      return rows.map((row) => {
+        const [org, , , , , , , , , , , revision] = row;
+        const [, ...rest] = row.slice(0, -1) as CounterRow;
+        return { org, counter: counterOf([org, ...rest]), revision };
+      });
+    },
+    async counterShown(shown) {
+      if (shown.length === 0) return;
+      await postgres.write(SHOWN, [
+        JSON.stringify(shown.map(({ org, counter: { counter }, revision }) => ({ org, counter, revision }))),
+      ]);
+    },
+    async hold(org, key) {
+      const [row] = await postgres.readRows<[number, string]>(HOLD, [org, key]);
+      return row && holdOf(...row);
+    },
+    async holdsOf(org, uid, limit) {
+      const rows = await postgres.readRows<[number, string]>(HOLDS_OF, [org, uid, limit]);
+      return rows.map(([format, body]) => holdOf(format, body));
+    },
+    async wallet(org) {
+      const [row] = await postgres.readRows<[WalletMode, string, string]>(WALLET_FIGURES, [org, WALLET]);
+      const [mode, balance, held] = row ?? ['Unlimited', '0', '0'];
+      return { mode, balanceUSD: new USD(balance), heldUSD: new USD(held) };
+    },
+    async entries(org, after, limit) {
+      const rows = await postgres.readRows<EntryRow>(ENTRIES, [org, after, limit]);
+      return rows.map(entryOf);
+    },
+    async unnoticed(limit) {
+      const rows = await postgres.readRows<[string, string, string, number]>(UNNOTICED, [limit]);
+      return rows.map(([org, budget, period, threshold]) => ({ org, budget, period, threshold }));
+    },
+    async noticed(thresholds) {
+      if (thresholds.length > 0) await postgres.write(NOTICED, [JSON.stringify(thresholds)]);
+    },
+  };
+}
+
+type EntryRow = [
+  position: number,
+  time: number,
+  key: string,
+  reason: LedgerEntry['reason'],
+  period: string,
+  project: string | null,
+  labels: Record<string, string> | null,
+  owner: string | null,
+  segment: Segment | null,
+  amount: string,
+  covered: string,
+  lines: { account: string; amountUSD: string }[],
+];
+
+function entryOf([
+  position,
+  time,
+  key,
+  reason,
+  period,
+  project,
+  labels,
+  owner,
+  segment,
+  amount,
+  covered,
+  lines,
+]: EntryRow): LedgerEntry {
+  return {
+    ...{ position, time, key, reason, period, lines, amountUSD: amount, coveredUSD: covered },
+    ...{ project: project ?? undefined, labels: labels ?? undefined },
+    ...{ owner: owner ?? undefined, segment: segment ?? undefined },
+  };
+}
+
+const COUNTER: Statement = {
+  name: 'counter',
+  text: `SELECT ${COUNTER_COLUMNS} FROM counters c WHERE c.org = $1 AND c.counter = $2`,
+};
+
+const CHANGED: Statement = {
+  name: 'changed counters',
+  text: `
+SELECT ${COUNTER_COLUMNS}, c.revision FROM counters c WHERE c.revision <> c.shown ORDER BY c.org, c.counter LIMIT $1`,
+};
+
+/** Precondition: none. Result: counters that are still at these revisions are not shown again; others are. */
+const SHOWN: Statement = {
+  name: 'counters shown',
+  text: `
+UPDATE counters c SET shown = g.revision FROM json_to_recordset($1::json) AS g(org text, counter text, revision bigint)
+WHERE (c.org, c.counter) = (g.org, g.counter)`,
+};
+
+const HOLD: Statement = { name: 'hold', text: 'SELECT format, body FROM holds WHERE org = $1 AND key = $2' };
+
+const HOLDS_OF: Statement = {
+  name: 'holds of an object',
+  text: 'SELECT format, body FROM holds WHERE org = $1 AND uid = $2 ORDER BY key LIMIT $3',
+};
+
+const WALLET_FIGURES: Statement = {
+  name: 'wallet',
+  text: `
+SELECT coalesce((SELECT mode FROM money_orgs WHERE org = $1), 'Unlimited'),
+  (coalesce((SELECT wallet_usd FROM money_orgs WHERE org = $1), 0)
+    + coalesce((SELECT sum(remaining_usd) FROM grants WHERE org = $1 AND remaining_usd > 0), 0))::text,
+  coalesce((SELECT held_usd FROM counters WHERE org = $1 AND counter = $2), 0)::text`,
+};
+
+const ENTRIES: Statement = {
+  name: 'ledger entries',
+  text: `
+SELECT p.position, floor(extract(epoch FROM p.time) * 1000)::bigint, p.key, p.reason, p.period, p.project, p.labels, p.owner,
+  p.segment, p.amount_usd::text, p.covered_usd::text,
+  (SELECT coalesce(json_agg(json_build_object('account', l.account, 'amountUSD', l.amount_usd::text) ORDER BY l.line), '[]')
+   FROM lines l WHERE (l.org, l.posting, l.time) = (p.org, p.key, p.time))
+FROM postings p WHERE p.org = $1 AND p.position > $2::bigint ORDER BY p.position LIMIT $3`,
+};
+
+const UNNOTICED: Statement = {
+  name: 'unnoticed thresholds',
+  text: `
+SELECT org, budget, period, threshold FROM thresholds WHERE NOT noticed
+ORDER BY org, budget, period, threshold LIMIT $1`,
+};
+
+/** Precondition: none. Result: these need no notice any more. */
+const NOTICED: Statement = {
+  name: 'noticed thresholds',
+  text: `
+UPDATE thresholds t SET noticed = true
+FROM json_to_recordset($1::json) AS g(org text, budget text, period text, threshold int)
+WHERE (t.org, t.budget, t.period, t.threshold) = (g.org, g.budget, g.period, g.threshold)`,
+};

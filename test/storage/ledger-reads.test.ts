@@ -1,0 +1,170 @@
+/** What is read of the ledger beside the commit: the auditor, the holds that are due, and figures for status. */
+import test from 'ava';
+import { auditLedger } from '../../storage/ledger/audit.js';
+import { readDueHolds } from '../../storage/ledger/due-holds.js';
+import { openLedgerReads } from '../../storage/ledger/reads.js';
+import type { MoneyOperation } from '../../src/money/operation.js';
+import { sumUSD } from '../../src/money/usd.js';
+import { insert, openFixture, type Fixture } from './fixtures.js';
+import { budget, place, TERMS } from './money.js';
+
+async function ledger(f: Fixture, ...operations: MoneyOperation[]): Promise<void> {
+  const result = await f.committer.ledger('o-1', operations);
+  if (result.outcome !== 'Committed') throw new Error(JSON.stringify(result));
+}
+
+/** Two holds that bill, one of which has ended; a Budget, a cap, a grant and what it paid. */
+async function some(f: Fixture): Promise<void> {
+  const terms = { ...TERMS, minimumUSD: '0.25' };
+  await ledger(
+    ...[f, { op: 'SetMode', mode: 'Prepaid' } as const, { op: 'Credit', grant: 'g', amountUSD: '20' } as const],
+    ...[budget('b', '0.5'), budget('n', '50', { action: 'Notify', period: 'Monthly' })],
+  );
+  for (const name of ['a', 'c'])
+    await f.committer.commit(insert(name, { money: [place(name, `uid-${name}`, '0.25', { terms })] }), undefined);
+  const begin = (key: string): MoneyOperation => ({ op: 'Bill', key, segment: 'Boot', from: 0 });
+  await ledger(f, begin('a'), begin('c'), { op: 'Renew', key: 'a' }, { op: 'Release', key: 'a' });
+}
+
+test('the auditor finds nothing wrong with what commits wrote, and each thing that is changed behind their back', async (t) => {
+  const f = await openFixture(t);
+  const { postgres } = f.store;
+  await some(f);
+  // Of the owner, which the test places for as an Attempt.
+  await postgres.write({
+    name: 'kind',
+    text: `UPDATE holds SET body = jsonb_set(body::jsonb, '{owner}', '{"uid":"uid-c","kind":"Job","project":"default","name":"c"}')::text`,
+  });
+  t.deepEqual(await auditLedger(postgres, 'o-1'), []);
+  const faults = {
+    UnbalancedPosting: `UPDATE lines SET amount_usd = amount_usd + 0.000000001 WHERE account = 'revenue'`,
+    'CounterDiffers spent': `UPDATE counters SET spent_usd = spent_usd + 0.000000001 WHERE counter = 'budget/b/total'`,
+    'CounterDiffers held': `UPDATE counters SET held_usd = held_usd + 1 WHERE counter = 'wallet'`,
+    'CounterDiffers holders': `UPDATE counters SET holders = holders + 1 WHERE counter = 'cost/uid-c'`,
+    'CounterDiffers boot': `UPDATE counters SET boot_usd = boot_usd + 1 WHERE counter = 'cost/parent'`,
+    GrantDiffers: `UPDATE grants SET remaining_usd = remaining_usd - 1`,
+    WalletDiffers: `UPDATE money_orgs SET wallet_usd = 1`,
+    HoldDiffers: `UPDATE holds SET counters = '{}'`,
+    OrphanHold: `UPDATE objects SET uid = 'another' WHERE name = 'c'`,
+    'CounterDiffers gone': `DELETE FROM counters WHERE counter = 'cost/uid-c'`,
+    'CounterDiffers lost': `DELETE FROM holds`,
+  };
+  for (const [name, text] of Object.entries(faults)) {
+    const client = await postgres.connect('test');
+    try {
+      // Seen by the auditor, and taken back after.
+      const tables = ['lines', 'counters', 'grants', 'money_orgs', 'holds', 'objects'];
+      for (const table of tables) await client.query(`CREATE TABLE kept_${table} AS SELECT * FROM ${table}`);
+      await client.query(text);
+      const [type, what] = name.split(' ');
+      const found = await auditLedger(postgres, 'o-1');
+      t.true(
+        found.some((one) => one.type === type),
+        name,
+      );
+      if (what === 'spent' || what === 'held' || what === 'holders' || what === 'boot')
+        t.deepEqual(
+          found.map((one) => (one.type === 'CounterDiffers' ? one.what : one.type)),
+          [what],
+        );
+      for (const table of tables) {
+        await client.query(`TRUNCATE ${table}`);
+        await client.query(`INSERT INTO ${table} SELECT * FROM kept_${table}`);
+        await client.query(`DROP TABLE kept_${table}`);
+      }
+    } finally {
+      await client.end();
+    }
+  }
+  t.deepEqual(await auditLedger(postgres, 'o-1'), []);
+});
+
+test('holds are due when their money ends, the longest due first, at most as many as are asked for', async (t) => {
+  const f = await openFixture(t);
+  const now = f.store.clock();
+  await ledger(f, ...['a', 'b', 'c', 'd'].map((key) => place(key, `uid-${key}`, '1.20')));
+  t.is((await readDueHolds(f.store.postgres, now + 3_600_000, 10)).size, 0, 'nothing is billed');
+  for (const key of ['b', 'a', 'c']) await ledger(f, { op: 'Bill', key, segment: 'Running', from: f.store.clock() });
+  // However fast they were billed.
+  const order = `position(key IN 'bac')`;
+  await f.store.postgres.write({
+    name: 'order',
+    text: `UPDATE holds SET renew_at = renew_at + ${order} WHERE key <> 'd'`,
+  });
+  t.is((await readDueHolds(f.store.postgres, now, 10)).size, 0);
+  const due = await readDueHolds(f.store.postgres, now + 40_000, 2);
+  t.deepEqual(
+    due.get('o-1')?.map(({ key, sequence, owner }) => [key, sequence, owner.uid]),
+    [
+      ['b', 2, 'uid-b'],
+      ['a', 2, 'uid-a'],
+    ],
+  );
+  await ledger(f, { op: 'Renew', key: 'b', sequence: 2 });
+  t.deepEqual(
+    (await readDueHolds(f.store.postgres, now + 40_000, 9)).get('o-1')?.map(({ key }) => key),
+    ['a', 'c'],
+  );
+});
+
+test('counters whose status is behind are read until it is written, and a change meanwhile is not lost', async (t) => {
+  const f = await openFixture(t);
+  const reads = openLedgerReads(f.store.postgres);
+  await some(f);
+  const all = await reads.changedCounters(100);
+  t.deepEqual(
+    all.map(({ counter: { counter } }) => counter.replace(/\d{4}-\d\d/, 'month')),
+    ['budget/b/total', 'budget/n/month', 'cost/parent', 'cost/uid-a', 'cost/uid-c', 'wallet'],
+  );
+  t.is((await reads.changedCounters(2)).length, 2);
+  await ledger(f, { op: 'Release', key: 'c' });
+  await reads.counterShown(all);
+  const names = (await reads.changedCounters(100)).map(({ counter: { counter } }) => counter);
+  t.false(names.includes('cost/uid-a'));
+  t.true(names.includes('cost/uid-c'));
+  const own = await reads.counter('o-1', 'cost/uid-a');
+  t.deepEqual([own.spentUSD.toFixed(2), own.heldUSD.toFixed(), own.segments.Teardown?.gt(0)], ['0.25', '0', true]);
+  t.is((await reads.counter('o-2', 'cost/uid-a')).spentUSD.toFixed(), '0');
+});
+
+test('entries are read page by page behind a position, with their lines; the wallet has what they leave', async (t) => {
+  const f = await openFixture(t);
+  const reads = openLedgerReads(f.store.postgres);
+  t.is((await reads.wallet('o-1')).mode, 'Unlimited');
+  await some(f);
+  const first = await reads.entries('o-1', 0, 1);
+  t.like(first[0], {
+    reason: 'Credit',
+    amountUSD: '20.000000000',
+    lines: [{ account: 'funding' }, { account: 'grants/g' }],
+  });
+  const rest = await reads.entries('o-1', first[0]?.position ?? 0, 100);
+  t.true(
+    rest.length > 0 && rest.every(({ position }, i) => position > (rest[i - 1]?.position ?? first[0]?.position ?? 0)),
+  );
+  t.true(rest.every(({ reason, owner, project }) => reason === 'Use' && owner === 'uid-a' && project === 'default'));
+  t.is(sumUSD(rest.map(({ amountUSD }) => amountUSD)).toFixed(), '0.25');
+  for (const { lines } of rest) t.is(sumUSD(lines.map(({ amountUSD }) => amountUSD)).toFixed(), '0');
+  t.deepEqual(await reads.entries('o-1', rest.at(-1)?.position ?? 0, 100), []);
+  t.deepEqual(await reads.entries('o-2', 0, 100), []);
+  const { mode, balanceUSD, heldUSD } = await reads.wallet('o-1');
+  t.deepEqual([mode, balanceUSD.toFixed(), heldUSD.toFixed()], ['Prepaid', '19.75', '0.25']);
+  t.is((await reads.hold('o-1', 'c'))?.owner.uid, 'uid-c');
+  t.deepEqual(
+    (await reads.holdsOf('o-1', 'uid-c', 10)).map(({ key }) => key),
+    ['c'],
+  );
+  t.is(await reads.hold('o-1', 'a'), undefined);
+});
+
+test('a threshold is stored once in a period, by what is spent and by a lowered limit, until its notice is on its way', async (t) => {
+  const f = await openFixture(t);
+  const reads = openLedgerReads(f.store.postgres);
+  await some(f);
+  const half = { org: 'o-1', budget: 'b', period: 'total', threshold: 50 };
+  t.deepEqual(await reads.unnoticed(10), [half]);
+  await reads.noticed([half]);
+  t.deepEqual(await reads.unnoticed(10), []);
+  await ledger(f, budget('b', '0.25'));
+  t.deepEqual(await reads.unnoticed(10), [{ ...half, threshold: 100 }], 'and not half of it again');
+});
