@@ -162,12 +162,19 @@ const CHANGED: Statement = {
 SELECT ${COUNTER_COLUMNS}, c.revision FROM counters c WHERE c.revision <> c.shown ORDER BY c.org, c.counter LIMIT $1`,
 };
 
-/** Precondition: none. Result: counters that are still at these revisions are not shown again; others are. */
+/**
+ * Precondition: none. Result: counters that are still at these revisions are not read again; others are. It waits for no row: a commit that
+ * waited for it in turn would hold up all others, and a row that is being written is to be read again anyway.
+ */
 const SHOWN: Statement = {
   name: 'counters shown',
   text: `
-UPDATE counters c SET shown = g.revision FROM json_to_recordset($1::json) AS g(org text, counter text, revision bigint)
-WHERE (c.org, c.counter) = (g.org, g.counter)`,
+UPDATE counters c SET shown = f.seen FROM (
+  SELECT c.org, c.counter, g.revision AS seen
+  FROM json_to_recordset($1::json) AS g(org text, counter text, revision bigint)
+  JOIN counters c ON (c.org, c.counter) = (g.org, g.counter)
+  FOR NO KEY UPDATE OF c SKIP LOCKED
+) f WHERE (c.org, c.counter) = (f.org, f.counter)`,
 };
 
 const HOLD: Statement = { name: 'hold', text: 'SELECT format, body FROM holds WHERE org = $1 AND key = $2' };

@@ -1,7 +1,7 @@
 /** Writes what operations changed in the books of a transaction: each table once, and only what changed. */
 import { emptyCounter, type Book, type BookState } from '../../src/money/book.js';
 import { thresholdsReached } from '../../src/money/apply.js';
-import { parseCounter } from '../../src/money/counters.js';
+import { monthOf, parseCounter } from '../../src/money/counters.js';
 import type { Session } from '../commit/session.js';
 import { counterChange, holdRow } from './rows.js';
 
@@ -96,7 +96,7 @@ function rowsOf(books: readonly ChangedBook[], now: number): Rows {
     }
     for (const key of book.once) if (!before.once.has(key)) rows.once.push({ org, key });
     addPostings(rows, changed);
-    rows.thresholds.push(...thresholdsOf(changed));
+    rows.thresholds.push(...thresholdsOf(changed, now));
   }
   return rows;
 }
@@ -114,13 +114,16 @@ function addPostings(rows: Rows, { org, book, versionOf }: ChangedBook): void {
   });
 }
 
-/** After each change of what is spent, of a limit, or of thresholds: those that were not reached before. */
-function* thresholdsOf({ org, before, book }: ChangedBook): Generator<Row> {
+/** After each change of what is spent, of a limit, or of thresholds. Those that were reached before have their row. */
+function* thresholdsOf({ org, before, book }: ChangedBook, now: number): Generator<Row> {
   const counters = new Set(differences(before.counters, book.counters).map(([name]) => name));
   const changed = new Set(differences(before.budgets, book.budgets).map(([uid]) => uid));
   for (const name of book.counters.keys()) {
     const parsed = parseCounter(name);
-    if (parsed.of !== 'Budget' || !(counters.has(name) || changed.has(parsed.uid))) continue;
+    if (parsed.of !== 'Budget') continue;
+    // A changed limit says nothing about a month that is over.
+    const current = parsed.period === 'total' || parsed.period === monthOf(now);
+    if (!counters.has(name) && !(current && changed.has(parsed.uid))) continue;
     for (const threshold of thresholdsReached(book, name))
       yield { org, budget: parsed.uid, period: parsed.period, threshold };
   }

@@ -115,6 +115,7 @@ test('a Budget that was made later binds running work from its next renewal, and
   const restored = s.applied(NOON + 40_000, { op: 'Renew', key: 'j' });
   t.is(restored.funding, 'Restored');
   t.is(s.held('budget/late/total'), '0.61');
+  t.is(s.applied(NOON + 50_000, { op: 'Renew', key: 'j' }).funding, undefined, 'it is said once');
 });
 
 test('a new monthly Budget begins with what its scope used in this month, so to delete and make it again is not free', (t) => {
@@ -315,6 +316,12 @@ test('segments that the service pays are not charged, and what was charged for t
   t.is(s.spent('budget/b/2026-11'), '0.005', 'Running alone');
   t.deepEqual(s.book.counter('cost/j').covered.toSorted(), ['Boot', 'Teardown']);
   t.deepEqual(s.book.postings.at(-1)?.reason, 'Refund');
+  const teardown = s.book.postings.filter(({ segment }) => segment === 'Teardown');
+  t.deepEqual(
+    teardown.map(({ amountUSD, coveredUSD }) => [amountUSD.toFixed(), coveredUSD.toFixed()]),
+    [['0', '0.005']],
+    'it is not charged first',
+  );
 });
 
 test('the funded time leaves the reserve out and counts whole increments alone', (t) => {

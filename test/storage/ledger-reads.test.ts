@@ -3,10 +3,11 @@ import test from 'ava';
 import { auditLedger } from '../../storage/ledger/audit.js';
 import { readDueHolds } from '../../storage/ledger/due-holds.js';
 import { openLedgerReads } from '../../storage/ledger/reads.js';
+import { storedSweeps } from '../../storage/run-sweeps.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
 import { sumUSD } from '../../src/money/usd.js';
 import { insert, openFixture, type Fixture } from './fixtures.js';
-import { budget, place, TERMS } from './money.js';
+import { budget, countOf, place, TERMS } from './money.js';
 
 async function ledger(f: Fixture, ...operations: MoneyOperation[]): Promise<void> {
   const result = await f.committer.ledger('o-1', operations);
@@ -168,3 +169,30 @@ test('a threshold is stored once in a period, by what is spent and by a lowered 
   await ledger(f, budget('b', '0.25'));
   t.deepEqual(await reads.unnoticed(10), [{ ...half, threshold: 100 }], 'and not half of it again');
 });
+
+test('postings stand in the partition of their month, those of the next months are there before, and old rows of commits go', async (t) => {
+  const f = await openFixture(t);
+  const { postgres, changes, responses, clock } = f.store;
+  await some(f);
+  const partitions = async (): Promise<number> => {
+    const text = `SELECT count(*) FROM pg_class WHERE relname ~ '^(postings|lines)_\\d{4}_\\d\\d$'`;
+    return (await postgres.readRows<[number]>({ name: 'partitions', text }))[0]?.[0] ?? 0;
+  };
+  t.is(await partitions(), 8, 'this month and three more, of both');
+  t.deepEqual([await countOf(f, 'postings_rest'), await countOf(f, 'lines_rest')], [0, 0]);
+  const made = await countOf(f, 'ledger_commits');
+  t.true(made > 0);
+  await postgres.write({ name: 'drop', text: 'DROP TABLE ' + (await lastPartition(f)) });
+  const old = `INSERT INTO ledger_commits (id, time) VALUES (gen_random_uuid(), now() - interval '25 hours')`;
+  await postgres.write({ name: 'old', text: old });
+  const sweeps = storedSweeps({ postgres, changes, responses, now: clock, onFloor: () => {} });
+  await sweeps.find(({ name }) => name === 'ledger')?.run(AbortSignal.timeout(10_000));
+  t.is(await partitions(), 8);
+  t.is(await countOf(f, 'ledger_commits'), made);
+});
+
+async function lastPartition(f: Fixture): Promise<string> {
+  const text = `SELECT max(relname::text) FROM pg_class WHERE relname ~ '^postings_\\d{4}_\\d\\d$'`;
+  const [row] = await f.store.postgres.readRows<[string]>({ name: 'last partition', text });
+  return row?.[0] ?? '';
+}

@@ -233,6 +233,19 @@ test('a Budget, caps, grants and the mode of payment are read as they were writt
   t.is(fits?.outcome, 'Applied');
 });
 
+test('a renewal finds the counters and the caps of its hold, though nothing but its key is given', async (t) => {
+  const f = await openFixture(t);
+  await ledger(f.committer, { op: 'SetCap', uid: 'parent', limitUSD: '1.5' });
+  await ledger(f.committer, place('a', 'uid-a', '0.6'), place('b', 'uid-b', '0.6'));
+  await ledger(f.committer, { op: 'Bill', key: 'a', segment: 'Running', from: f.store.clock() });
+  const [refused] = await ledger(f.committer, { op: 'Renew', key: 'a' });
+  t.like(refused, { outcome: 'Applied', funding: 'Refused' });
+  const refusal = refused?.outcome === 'Applied' ? refused.refusal : undefined;
+  t.like(refusal, { by: 'Cap', uid: 'parent', availableUSD: '0.30' });
+  await ledger(f.committer, { op: 'Release', key: 'b' });
+  t.like((await ledger(f.committer, { op: 'Renew', key: 'a' }))[0], { outcome: 'Applied', funding: 'Restored' });
+});
+
 test('a new monthly Budget begins with what was posted in this month, read from the log of postings', async (t) => {
   const f = await openFixture(t);
   const terms = { ...TERMS, minimumUSD: '0.25' };

@@ -171,6 +171,14 @@ test('a COMMIT that an older database has never seen is not taken for committed'
   t.is(await askFate(other, open), 'UnderWay');
   await session.script('ROLLBACK');
   t.is(await askFate(other, open), 'NotCommitted');
+  // A number that another history gave to another transaction.
+  const [, given] = await session.script('BEGIN; SELECT pg_current_xact_id(); COMMIT');
+  const transaction = String(given?.rows[0]?.[0]);
+  t.is(await askFate(other, { ...future, transaction }), 'OtherHistory');
+  const ledgerCommit = '00000000-0000-4000-8000-000000000000';
+  t.is(await askFate(other, { transaction, ledgerCommit }), 'OtherHistory');
+  await session.script(`INSERT INTO ledger_commits (id) VALUES ('${ledgerCommit}')`);
+  t.is(await askFate(other, { transaction, ledgerCommit }), 'Committed');
 });
 
 test('a version that another has written in between fences the writer: what is behind the gap would wait for ever', async (t) => {
