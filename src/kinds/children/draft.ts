@@ -4,6 +4,8 @@
  */
 import type { Address } from '../../api/address.js';
 import type { ApiObject, ObjectMeta } from '../../api/object.js';
+import { payerOf, type AdmittedPayer } from '../attempts/payer.js';
+import type { Payer } from '../../money/payer.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import { noCounts, weigh, type ChildCounts, type ChildSlot, type ChildTable, type DesiredState } from './slots.js';
 
@@ -22,6 +24,8 @@ export interface ParentPrivate {
   readonly startedAt?: number | undefined;
   readonly finishedAt?: number | undefined;
   readonly ending?: ParentEnding | undefined;
+  /** Who pays, as admitted. Absent: it was created before there were prices. */
+  readonly payer?: AdmittedPayer | undefined;
 }
 
 export const FRESH_PARENT: ParentPrivate = { timers: {} };
@@ -75,6 +79,11 @@ export class ParentDraft<Kept extends ParentPrivate = ParentPrivate> {
     Object.assign(this.#counts.slots, table.counts.slots);
     Object.assign(this.#counts.live, table.counts.live);
     this.#next = table.next;
+  }
+
+  /** Of its children. */
+  payer(): Payer {
+    return payerOf(this.self, this.metadata, this.private.payer);
   }
 
   get counts(): ChildCounts {

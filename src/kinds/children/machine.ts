@@ -5,6 +5,7 @@
  */
 import type { Refusal } from '../../api/refusal.js';
 import { forgetTimer } from '../attempts/decision.js';
+import { admitPayer } from '../attempts/payer.js';
 import { STAYS_CANCELLED } from '../job/fold-spec.js';
 import { isFinished, type JobPhase } from '../job/status.js';
 import { isCollected } from '../lifecycle.js';
@@ -18,6 +19,8 @@ import type { DesiredState } from './slots.js';
 export function takeParentMessage(draft: ParentDraft, phase: JobPhase | undefined, message: Message): boolean {
   switch (message.type) {
     case 'Created':
+      draft.keep({ payer: admitPayer(draft.self, draft.metadata, message.payer) });
+      return true;
     case 'Updated':
     case 'DeletionRequested':
       return true;
