@@ -10,7 +10,8 @@ import { STAYS_CANCELLED } from '../job/fold-spec.js';
 import { isFinished, type JobPhase } from '../job/status.js';
 import { isCollected } from '../lifecycle.js';
 import type { Message } from '../machine.js';
-import type { ParentDraft } from './draft.js';
+import { setCap } from './caps.js';
+import type { Parent, ParentDraft } from './draft.js';
 import { takeChildFailure, takeChildMessage } from './messages.js';
 import { propagateAgain, remind } from './requests.js';
 import type { DesiredState } from './slots.js';
@@ -20,8 +21,11 @@ export function takeParentMessage(draft: ParentDraft, phase: JobPhase | undefine
   switch (message.type) {
     case 'Created':
       draft.keep({ payer: admitPayer(draft.self, draft.metadata, message.payer) });
+      setCap(draft, undefined);
       return true;
     case 'Updated':
+      setCap(draft, (message.before as Parent).spec.maxCostUSD);
+      return true;
     case 'DeletionRequested':
       return true;
     case 'Activated':

@@ -26,7 +26,9 @@ export function beginPaying(draft: JobDraft, payer: Payer | undefined): void {
 export function changePaying(draft: JobDraft, before: ApiObject<JobSpec>): void {
   setCap(draft, before.spec.maxCostUSD);
   const { state, maxCostUSD } = draft.job.spec;
-  if (draft.private.capped === true && maxCostUSD !== before.spec.maxCostUSD) draft.keep({ capped: undefined });
+  // Its own cap is raised; or it is that of its Sweep or Pipeline, which then asks its Jobs to run.
+  const again = maxCostUSD !== before.spec.maxCostUSD || (state === 'Running' && before.spec.state !== 'Running');
+  if (draft.private.capped === true && again) draft.keep({ capped: undefined });
   if (isFinished(draft.job.status.phase) || state === before.spec.state) return;
   if (state === 'Running') takeFirstHold(draft);
   else giveUpFirstHold(draft);
