@@ -256,15 +256,15 @@ test('a dry run says what the create would be refused for, field by field, and p
     t.not(textAt(reason, 'fix'), '');
   }
   t.false(answer.text.includes('placementPreview'), answer.text);
-  for (const [kind, plural, spec] of [
-    ['Sandbox', 'sandboxes', { image: 'svc/agent-tools' }],
-    ['Workspace', 'workspaces', { ephemeral: true }],
+  for (const [kind, plural, spec, field] of [
+    ['Sandbox', 'sandboxes', { image: 'python:3.12' }, 'spec.image'],
+    ['Workspace', 'workspaces', { ephemeral: true, connections: ['db'] }, 'spec.connections'],
   ] as const) {
     const at = JOBS.replace('jobs', plural);
-    const dry = await client.post(`${at}?dryRun=All`, objectOf(kind, 'dry', { ...spec, maxCostUSD: '1.00' }));
+    const dry = await client.post(`${at}?dryRun=All`, objectOf(kind, 'dry', spec));
     t.is(dry.status, 201, dry.text);
     const [reason] = listAt(dry.body, 'status', 'estimate', 'blockingReasons');
-    t.is(textAt(reason, 'message'), 'spec.maxCostUSD: not supported yet');
+    t.is(textAt(reason, 'message'), `${field}: not supported yet`);
   }
   t.regex(answer.headers.get('warning') ?? '', /would be refused: Job does not support yet: .*spec\.resources\.gpu/);
 

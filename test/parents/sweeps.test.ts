@@ -174,7 +174,7 @@ test('what cannot be carried out yet is refused with 501 and named, and a matrix
   };
   t.deepEqual(await refused({ matrix: { gpu: ['h100:1'] } }), ['501', 'spec.matrix.gpu']);
   t.deepEqual(await refused({ matrix: { regions: ['eu'] } }), ['501', 'spec.matrix.regions']);
-  t.deepEqual(await refused({ template: template('true', { maxCostUSD: '5.00' }) }), [
+  t.deepEqual(await refused({ template: template('true', { scaledownWindow: '5m' }) }), [
     '501',
     'spec.template.spec.scaledownWindow',
   ]);

@@ -12,6 +12,7 @@ import type { SecretRef } from '../work.js';
 /** What the specs of these kinds have in common. */
 export interface SingleAttemptSpec {
   readonly state: 'Running' | 'Stopped';
+  readonly maxCostUSD?: string | undefined;
   readonly resources?: Resources | undefined;
 }
 
