@@ -1,5 +1,6 @@
 /** Makes what all handlers share, once, at start, and ends it. */
 import { decodeObject } from '../src/api/encode.js';
+import { openAnswerPlaces } from './answer-places.js';
 import { openAdmission } from './admission.js';
 import { openAddresses } from './auth/addresses.js';
 import { openAuthenticator } from './auth/authenticator.js';
@@ -55,6 +56,7 @@ export function openServerContext(deps: HttpDeps, draining: () => boolean): Open
     bodies,
     yaml,
     heavyTurns,
+    answerPlaces: openAnswerPlaces(),
     deadlines,
     streams,
     waiting: openWaiting(limits.watchBytes ?? WAITING_BYTES),

@@ -1,6 +1,7 @@
 /** What all handlers share: the dependencies and the few things made of them once, at start. */
 import type { Bodies } from './body.js';
 import type { Admission } from './admission.js';
+import type { AnswerPlaces } from './answer-places.js';
 import type { Addresses } from './auth/addresses.js';
 import type { Authenticator } from './auth/authenticator.js';
 import type { Connections } from './connections.js';
@@ -26,6 +27,7 @@ export interface ServerContext extends HttpDeps {
   /** Of answers. */
   readonly yaml: Pick<YamlWriter, 'write'>;
   readonly heavyTurns: HeavyTurns;
+  readonly answerPlaces: AnswerPlaces;
   readonly deadlines: Deadlines;
   readonly renderings: Renderings;
   readonly inflightIdempotency: InflightIdempotency;
