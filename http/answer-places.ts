@@ -8,6 +8,7 @@
  * I10: PLACES hold a chunk; one that waits for longer than WAIT_MS is refused with TooManyRequests. What waits is one entry for each
  * request in flight and each stream, which are bounded.
  */
+import type { ServerResponse } from 'node:http';
 import { OrgRoundRobin } from '../actors/effects/org-round-robin.js';
 import { refuse } from '../src/api/refusal.js';
 import { add, remove } from './connections.js';
@@ -32,6 +33,16 @@ export interface AnswerPlace {
   untilTaken(taken: Promise<void>, cut: () => void): Promise<void>;
   /** Harmless twice. */
   free(): void;
+}
+
+/** Frees the place of a complete answer when its client has it all, or is gone. */
+export function freeWithAnswer(place: AnswerPlace, res: ServerResponse): void {
+  const over = new Promise<void>((resolve) => {
+    if (res.closed || res.writableFinished) return resolve();
+    res.once('finish', resolve);
+    res.once('close', resolve);
+  });
+  void place.untilTaken(over, () => res.destroy()).finally(() => place.free());
 }
 
 interface Waiting {
