@@ -48,7 +48,10 @@ export async function serveLogs(
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   x.verb = 'logs';
   const address = addressOf(caller, kind, project, name, 'read');
-  const owner = decodeObject(await readBytes(context, kind, address));
+  const body = await readBytes(context, kind, address);
+  // Of many that are opened at once, as by one who follows a thousand, few hold the event loop in one turn.
+  await context.resources.slice(caller.org);
+  const owner = decodeObject(body);
   const asked = readLogRequest(x, kind.indexes?.(owner) ?? 1, context.clock());
   const works = await whatWorks(context, kind, address, owner);
   if (works !== undefined) checkContainer(asked.container, works);

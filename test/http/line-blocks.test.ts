@@ -160,6 +160,32 @@ test('a log of empty lines comes whole, with and without times and cut to its by
   t.is(await (await api.call(`${log}?timestamps=true&limitBytes=30`)).text(), '2026-01-02T03:04:05.006Z \n2026');
 });
 
+test('logs that are opened at once are looked for one slice of the event loop after the other', async (t) => {
+  let opened = 0;
+  const api = await openTestApi(t, {
+    logs: {
+      async open() {
+        opened += 1;
+        return (async function* () {
+          yield { stream: 'stdout' as const, time: 0, data: Buffer.from('x\n') };
+        })();
+      },
+    },
+  });
+  await api.make('Sandbox', 'sandboxes', 'box');
+  const waiting: (() => void)[] = [];
+  api.resources.slice = () => new Promise((resolve) => waiting.push(resolve));
+  const many = Array.from({ length: 20 }, () => api.call(`${IN_DEFAULT}/sandboxes/box/logs`));
+  await until('all wait for their slice', () => waiting.length === 20);
+  t.is(opened, 0);
+  waiting.shift()?.();
+  await until('one has its slice', () => opened > 0);
+  t.is(opened, 1);
+  api.resources.slice = async () => undefined;
+  for (const begin of waiting) begin();
+  for (const answer of await Promise.all(many)) t.is(await answer.text(), 'x\n');
+});
+
 test('the entries of a large directory are told in slices', async (t) => {
   const entry = (i: number) => ({ name: `f${i}`, type: 'File' as const, size: i, mode: '0644', modified: 0 });
   const entries = Array.from({ length: 2_000 }, (_, i) => entry(i));
