@@ -5,7 +5,7 @@
 import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { SlotRow } from '../src/kinds/machine.js';
-import type { LogLine } from '../src/engines/compute/contract/engine.js';
+import type { LogLine, LogPace } from '../src/engines/compute/contract/engine.js';
 import type { ResourceService } from '../actors/resource-service.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
@@ -44,6 +44,7 @@ export interface Logs {
     uid: string,
     request: LogRequest,
     signal: AbortSignal,
+    pace?: LogPace,
   ): Promise<AsyncIterable<LogLine> | undefined>;
 }
 
