@@ -75,6 +75,7 @@ export async function openObjects(deps: ActorsDeps) {
       committer: refusedHolds.follow(committer),
       responses,
       secrets: deps.secrets,
+      rehearse: deps.rehearse,
       decisionContext,
       afterCommit,
       supervision,
