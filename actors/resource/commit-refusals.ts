@@ -93,6 +93,7 @@ function capAbove(short: string, target: Refusal['target']): Refusal {
   return {
     code: 'BudgetExceeded',
     message: `maxCostUSD of the object that owns this one refuses the hold: ${short}`,
+    causes: [{ field: 'spec.maxCostUSD', reason: 'MaxCostReached', message: short }],
     fix: 'Raise spec.maxCostUSD of the owner.',
     target,
   };
