@@ -3,6 +3,7 @@ import { rfc3339 } from '../../src/api/time.js';
 import type { HoldRefusal } from '../../src/money/operation.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import { unknownOutcome } from '../../src/api/unknown-outcome.js';
+import { MAX_COST_REACHED } from '../../src/kinds/attempts/holds.js';
 import type { Address } from '../../src/api/address.js';
 import type { CommitResult } from '../../storage/commit/request.js';
 
@@ -93,7 +94,7 @@ function capAbove(short: string, target: Refusal['target']): Refusal {
   return {
     code: 'BudgetExceeded',
     message: `maxCostUSD of the object that owns this one refuses the hold: ${short}`,
-    causes: [{ field: 'spec.maxCostUSD', reason: 'MaxCostReached', message: short }],
+    causes: [{ field: 'spec.maxCostUSD', reason: MAX_COST_REACHED, message: short }],
     fix: 'Raise spec.maxCostUSD of the owner.',
     target,
   };

@@ -188,7 +188,11 @@ export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
     return client.post(JOBS, objectOf('Job', fresh(), { command: ['true'], secrets: [{ name }], env }));
   },
   Unauthorized: (_service, client) => client.ask('GET', ACCOUNTS, { key: null }),
-  Unsupported: (_service, client) => client.post(path('budgets', ''), objectOf('Budget', fresh(), { limitUSD: '1' })),
+  Unsupported: (_service, client) =>
+    client.post(
+      path('budgets', ''),
+      objectOf('Budget', fresh(), { limitUSD: '1', notify: { emails: ['a@example.org'] } }),
+    ),
   UnsupportedMediaType: (_service, client) => client.ask('POST', ACCOUNTS, { raw: 'x', contentType: 'text/plain' }),
 };
 
