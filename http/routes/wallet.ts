@@ -122,8 +122,10 @@ function shown(amount: string): string {
   return showUSD(new USD(amount));
 }
 
-const COLUMNS = ['id', 'time', 'reason', 'period', 'project', 'labels', 'owner', 'segment'] as const;
-const AMOUNTS = ['amountUSD', 'coveredUSD', 'balanceChangeUSD'] as const;
+const COLUMNS = [
+  ...['id', 'time', 'reason', 'period', 'project', 'labels', 'owner', 'segment'],
+  ...['amountUSD', 'coveredUSD', 'balanceChangeUSD'],
+];
 
 /** Whole, or as many as the limit says, in pages of the ledger; a slow client waits on its socket. */
 async function streamCsv(x: Exchange, context: ServerContext, { org }: Caller, query: EntryQuery): Promise<void> {
@@ -136,7 +138,7 @@ async function streamCsv(x: Exchange, context: ServerContext, { org }: Caller, q
   const answer = new LongAnswer(x, { ...headers, ...NO_CACHE() }, 'WhenLong');
   const unfollow = context.revocation.follow(x, { allows: (asked) => asked.may(SCOPE, '') });
   try {
-    await answer.write(`${[...COLUMNS, ...AMOUNTS].join(',')}\r\n`);
+    await answer.write(`${COLUMNS.join(',')}\r\n`);
     let { after } = query;
     for (let left = limit; left > 0 && !answer.closed;) {
       const page = Math.min(left, MAX_PAGE);
@@ -155,14 +157,15 @@ async function streamCsv(x: Exchange, context: ServerContext, { org }: Caller, q
   }
 }
 
-/** RFC 4180. */
+/** RFC 4180; the cells of `COLUMNS`. */
 function csvLine(entry: LedgerEntry): string {
-  const view = viewOf(entry);
+  const { position, time, reason, period, project = '', owner = '', segment = '', amountUSD, coveredUSD } = entry;
   const labels = Object.entries(entry.labels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const cells = [...COLUMNS, ...AMOUNTS].map((column) =>
-    column === 'labels' ? labels.join(',') : (view[column] ?? ''),
-  );
-  return `${cells.map((cell) => quoted(String(cell))).join(',')}\r\n`;
+  const cells = [
+    ...[String(position), rfc3339Millis(time), reason, period, project, labels.join(','), owner, segment],
+    ...[shown(amountUSD), shown(coveredUSD), showUSD(balanceChange(entry))],
+  ];
+  return `${cells.map(quoted).join(',')}\r\n`;
 }
 
 function quoted(cell: string): string {
