@@ -14,6 +14,7 @@ import type { LogRequest } from '../actors/work/logs.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
 import type { Keyed } from '../storage/commit/request.js';
 import type { EventPage, EventQuery } from '../storage/events.js';
+import type { LedgerReads } from '../storage/ledger/reads.js';
 import type { Credentials } from '../storage/store.js';
 import type { ConnectionBounds } from './connections.js';
 import type { DeliveryEntry } from '../storage/webhooks/log.js';
@@ -185,6 +186,8 @@ export interface HttpDeps {
   readonly blobs: Pick<Blobs, 'put' | 'head' | 'get'>;
   readonly operators: Operators;
   readonly events: Events;
+  /** Of an org's money. */
+  readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'>;
   readonly log: HttpLog;
   readonly metrics: Registry;
   /** ms since the epoch, for ages, expiry and watch timers. */

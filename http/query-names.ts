@@ -38,6 +38,7 @@ const OF_ROUTES: Readonly<Record<string, readonly string[]>> = {
   actors: [],
   admissions: [],
   attempt: [],
+  wallet: ['after', 'limit', 'month', 'format'],
 };
 
 /** A route that is not named reads what it is asked itself. */

@@ -74,7 +74,7 @@ export function applyMessage(
     if (refusal) return refusal;
     tellChange(draft, kind, message, before);
   }
-  settleDeletion(draft);
+  settleDeletion(draft, kind);
   return undefined;
 }
 
@@ -162,9 +162,10 @@ function setFinalizers(draft: Draft, finalizers: readonly string[]): void {
 }
 
 /** An object under deletion goes with the commit that takes its last finalizer. */
-function settleDeletion(draft: Draft): void {
+function settleDeletion(draft: Draft, kind: KindDefinition): void {
   const { deletionTimestamp, finalizers = [] } = draft.object.metadata;
   if (deletionTimestamp === undefined || finalizers.length > 0) return;
   draft.gone = true;
+  draft.atCommit.push(...(kind.atRemoval?.(draft.object) ?? []));
   draft.later.push(...onDeleted(draft.address, draft.object));
 }
