@@ -175,6 +175,8 @@ export type ObjectMessage =
   | { readonly type: 'CostChanged'; readonly cost: CostFigures; readonly revision: number }
   /** Ledger → Budget: what is spent and held in its current period. */
   | ({ readonly type: 'SpendChanged'; readonly revision: number } & SpendFigures)
+  /** Ledger → Budget: what is spent in this period (`2026-11`, or `total`) has reached so many percent of the limit. It may come twice. */
+  | { readonly type: 'ThresholdReached'; readonly period: string; readonly threshold: number }
   /** Ledger → Attempt: no money for the time after `until` (ms). `sequence` is its hold's: an older one means nothing. */
   | {
       readonly type: 'FundingRefused';
