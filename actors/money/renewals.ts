@@ -96,9 +96,9 @@ export function renewHolds(deps: RenewalDeps, stopping: AbortSignal): Promise<vo
     for (let turn = 0; groups.some(({ groups: own }) => turn < own.length); turn++) {
       if (stopping.aborted) return;
       const taken = await Promise.all(
-        groups.map(({ org, groups: own }) => {
+        groups.flatMap(({ org, groups: own }) => {
           const group = own[turn];
-          return group === undefined ? true : renew(org, group);
+          return group === undefined ? [] : [renew(org, group)];
         }),
       );
       tell();
