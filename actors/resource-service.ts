@@ -6,6 +6,7 @@ import type { Author } from '../src/api/access/author.js';
 import type { Address } from '../src/api/address.js';
 import type { Refusal } from '../src/api/refusal.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
+import type { Payer } from '../src/money/payer.js';
 import type { CommittedChange } from '../storage/commit/request.js';
 
 /** Who asks: made by authentication, carried through for admission, managedFields and idempotency. */
@@ -30,7 +31,12 @@ interface WriteBase {
 }
 
 export type WriteRequest =
-  | (WriteBase & { readonly verb: 'create'; readonly body: Record<string, unknown> })
+  | (WriteBase & {
+      readonly verb: 'create';
+      readonly body: Record<string, unknown>;
+      /** Given by the service alone, for what it makes for another object. */
+      readonly payer?: Payer | undefined;
+    })
   | (WriteBase & { readonly verb: 'replace'; readonly body: Record<string, unknown> })
   | (WriteBase & { readonly verb: 'patch'; readonly patch: ObjectPatch })
   | (WriteBase & {

@@ -28,7 +28,7 @@ const TOGETHER = {
     ...['delivery/schedule', 'delivery/sign', 'dialer/never-dialled', 'dialer/special-addresses', 'egress/policy'],
     ...['egress/serial-requests', 'egress/socks', 'frames', 'registry', 'spares-bound'],
   ].map((name) => `engines/${name}.`),
-  jobs: ['data', 'ending', 'inside', 'logs'].map((name) => `jobs/${name}.`),
+  jobs: ['costs', 'data', 'ending', 'inside', 'logs'].map((name) => `jobs/${name}.`),
   parents: ['parents/'],
   'without-work': ['access/', 'events/', 'kubectl/explain.', 'kubectl/fields.'],
 };

@@ -6,6 +6,8 @@ import { addressKey, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { Payer } from '../../src/money/payer.js';
+import { MAX_COST_REACHED } from '../../src/kinds/attempts/holds.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { apiVersionOf } from '../../src/kinds/versions.js';
 import type { Objects, StoredEffects } from '../../storage/store.js';
@@ -27,7 +29,7 @@ export interface ChildrenDeps {
 
 /** A write of the service itself, before it is given the service's own caller. */
 export type ServiceWrite =
-  | { readonly verb: 'create'; readonly body: Record<string, unknown> }
+  | { readonly verb: 'create'; readonly body: Record<string, unknown>; readonly payer?: Payer | undefined }
   | { readonly verb: 'replace'; readonly body: Record<string, unknown> }
   | { readonly verb: 'patch'; readonly patch: ObjectPatch }
   | { readonly verb: 'delete'; readonly options: DeleteOptions };
@@ -66,6 +68,7 @@ export async function createChild(
   if (row.recalled && !(await isAwaited(row, effect, owner, deps))) return DONE; // I8
   const reply = await deps.write(address, {
     verb: 'create',
+    payer: effect.payer,
     body: {
       metadata: {
         name: effect.name,
@@ -175,7 +178,8 @@ export function refusedAs(reply: Extract<WriteReply, { outcome: 'Refused' }>): E
   const { code, message } = reply.refusal;
   if (reply.parked) return wait(message);
   if (code === 'Unavailable' || code === 'InternalError' || code === 'Conflict') return retry(message);
-  return { outcome: 'Failed', reason: code, message };
+  const capped = reply.refusal.causes?.some(({ reason }) => reason === MAX_COST_REACHED) === true;
+  return { outcome: 'Failed', reason: capped ? MAX_COST_REACHED : code, message };
 }
 
 function controls(uid: string, child: ApiObject): boolean {

@@ -1,6 +1,7 @@
 /** What a commit's answer means for the client: one switch from outcomes to refusals. */
 import type { Refusal } from '../../src/api/refusal.js';
 import { unknownOutcome } from '../../src/api/unknown-outcome.js';
+import { MAX_COST_REACHED } from '../../src/kinds/attempts/holds.js';
 import type { Address } from '../../src/api/address.js';
 import type { CommitResult } from '../../storage/commit/request.js';
 
@@ -60,7 +61,12 @@ function holdRefused({ by, name, availableUSD, neededUSD }: HoldRefused, target:
     case 'Budget':
       return { code: 'BudgetExceeded', message: `Budget "${name ?? ''}" ${short}`, target };
     case 'Cap':
-      return { code: 'BudgetExceeded', message: `the maxCostUSD of this object or of one above it ${short}`, target };
+      return {
+        code: 'BudgetExceeded',
+        message: `the maxCostUSD of this object or of one above it ${short}`,
+        causes: [{ field: 'spec.maxCostUSD', message: short, reason: MAX_COST_REACHED }],
+        target,
+      };
     case 'Wallet':
       return { code: 'InsufficientCredits', message: `the wallet ${short}`, target };
   }

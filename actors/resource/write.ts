@@ -42,7 +42,8 @@ async function create(self: Self, request: WriteRequest, prepared: Prepared, dep
     return refused(refusalOf({ outcome: 'AlreadyExists' }, self.address));
   }
   const draft = openDraft(self.address, 0, prepared.object, undefined, self.kind.machine.sideState?.open([]));
-  return finish(self, request, draft, { type: 'Created', by: request.caller }, prepared.warnings, deps);
+  const payer = request.verb === 'create' && isService(request.caller) ? request.payer : undefined;
+  return finish(self, request, draft, { type: 'Created', by: request.caller, payer }, prepared.warnings, deps);
 }
 
 async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promise<WriteReply> {

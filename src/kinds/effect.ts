@@ -12,6 +12,7 @@
 import type { Address } from '../api/address.js';
 import type { ObjectMessage } from './object-message.js';
 import type { MoneyOperation } from '../money/operation.js';
+import type { Payer } from '../money/payer.js';
 
 export type CommitEffect =
   /** Record an event (spec, "Event types"); `type` is `<kind>.<reason>` in lower case. Repeats raise its count. */
@@ -60,6 +61,8 @@ export type LaterEffect =
       readonly labels?: Readonly<Record<string, string>> | undefined;
       readonly annotations?: Readonly<Record<string, string>> | undefined;
       readonly spec: unknown;
+      /** Who pays for the child, where that is the payer of its owner. */
+      readonly payer?: Payer | undefined;
       /** Index of the slot of the asking object that waits for this child, where one does. */
       readonly slot?: number | undefined;
     }

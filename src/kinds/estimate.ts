@@ -10,8 +10,9 @@ import type { ApiObject } from '../api/object.js';
 import type { Cause, Refusal } from '../api/refusal.js';
 import { rfc3339 } from '../api/time.js';
 import { FREE_BOOK, type PriceBook } from '../money/price-book.js';
-import { firstHold, priceOfTime, timeAtRate, toNanoUSD } from '../money/terms.js';
-import { showUSD, USD } from '../money/usd.js';
+import { firstAmount } from '../money/hold.js';
+import { priceOfTime, timeAtRate } from '../money/terms.js';
+import { roundUSD, showUSD, USD } from '../money/usd.js';
 import { admitTerms, type AdmittedTerms } from './attempts/terms.js';
 import { LOCAL_OFFERING, LOCAL_REGION, LOCAL_STARTUP, LOCAL_TEARDOWN_MS } from './offering/local.js';
 import type { PricedPart, PricedWork } from './priced-work.js';
@@ -51,7 +52,7 @@ function termsFor({ amounts }: PricedPart, prices: PriceBook = FREE_BOOK): Price
     const terms = admitTerms(amounts, prices);
     const overhead = (percentile: Percentile): USD => timeAtRate(terms, overheadMs(percentile));
     found = {
-      ...{ terms, rate: new USD(terms.rateUSDPerHour), hold: firstHold(terms) },
+      ...{ terms, rate: new USD(terms.rateUSDPerHour), hold: firstAmount(terms) },
       overhead: { p50: overhead('p50'), p90: overhead('p90') },
     };
     if (of.size >= MOST_KNOWN) of.clear();
@@ -71,7 +72,7 @@ export function estimateWork({ parts, partsAtOnce }: PricedWork, prices: PriceBo
         .toSorted((one, other) => other.comparedTo(one))
         .slice(0, partsAtOnce ?? 1),
     );
-  const all = (of: (part: Priced) => USD): string => showUSD(toNanoUSD(sum(priced.map(of))));
+  const all = (of: (part: Priced) => USD): string => showUSD(roundUSD(sum(priced.map(of))));
   const largest = (of: (part: Priced) => USD): USD => USD.max(0, ...priced.map(of));
   const unknown = priced.filter(({ expected }) => expected === undefined).map(({ at }) => at);
   return {

@@ -13,6 +13,7 @@ import type { Author } from '../api/access/author.js';
 import type { ApiObject } from '../api/object.js';
 import type { Refusal } from '../api/refusal.js';
 import type { Address } from '../api/address.js';
+import type { Payer } from '../money/payer.js';
 import type { PriceBook } from '../money/price-book.js';
 import type { Effect, LaterEffect } from './effect.js';
 import type { ObjectMessage, MessageSender } from './object-message.js';
@@ -46,8 +47,11 @@ export interface PublicEndpoints {
 }
 
 export type Message<Spec = unknown, Status = unknown> =
-  /** The object has just been created by this write. `by` absent: nobody, who may grant nothing. */
-  | { readonly type: 'Created'; readonly by?: Author | undefined }
+  /**
+   * The object has just been created by this write. `by` absent: nobody, who may grant nothing. `payer`: of the object for which the service
+   * makes this one; a client gives none.
+   */
+  | { readonly type: 'Created'; readonly by?: Author | undefined; readonly payer?: Payer | undefined }
   /** A client's write changed `spec` or metadata; `before` is the object that it replaced. */
   | { readonly type: 'Updated'; readonly before: ApiObject<Spec, Status>; readonly by?: Author | undefined }
   /** A client called one of the kind's actions (`KindDefinition.actions`); `input` has passed the action's schema. */

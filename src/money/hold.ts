@@ -4,25 +4,13 @@
  */
 import { parseCounter, type CounterName } from './counters.js';
 import type { CostOwner, Payer } from './payer.js';
+import { MS_PER_HOUR, type Terms } from './terms.js';
 import { ceilUSD, roundUSD, sumUSD, USD, ZERO } from './usd.js';
+
+export { MS_PER_HOUR, type Terms };
 
 export const SEGMENTS = ['Boot', 'Running', 'Restore', 'Teardown'] as const;
 export type Segment = (typeof SEGMENTS)[number];
-
-export const MS_PER_HOUR = 3_600_000;
-
-/** Fixed at admission. Amounts are decimal strings. */
-export interface Terms {
-  readonly rateUSDPerHour: string;
-  /** The billed time of all segments together is rounded up to these at the end (ms, at least 1). */
-  readonly incrementMs: number;
-  /** Charged in any case once billing has begun. */
-  readonly minimumUSD: string;
-  /** What is held goes ahead of billing by such units (ms). */
-  readonly unitMs: number;
-  /** Time at the rate that is kept back for a graceful end (ms). */
-  readonly reserveMs: number;
-}
 
 /** What the hold still has on one counter. */
 export interface Part {

@@ -1,7 +1,7 @@
 /** What capacity costs by a price book: the rate of an Offering for the amounts that work asks for, and the terms of that work. Pure, exact. */
 import type { PriceBook } from './price-book.js';
-import { RESERVE_MS, toNanoUSD, UNIT_MS, type Terms } from './terms.js';
-import { showUSD, USD } from './usd.js';
+import { RESERVE_MS, UNIT_MS, type Terms } from './terms.js';
+import { roundUSD, showUSD, USD } from './usd.js';
 
 export interface PricedAmounts {
   /** Thousandths of a core. */
@@ -18,7 +18,7 @@ export function rateOf({ offerings }: PriceBook, offering: string, { milliCpu, m
   if (price === undefined) return new USD(0);
   const cpu = new USD(price.perCpuHourUSD).times(milliCpu).dividedBy(1000);
   const ram = new USD(price.perGiBMemoryHourUSD).times(memory).dividedBy(GIB);
-  return toNanoUSD(cpu.plus(ram).plus(price.perHourUSD));
+  return roundUSD(cpu.plus(ram).plus(price.perHourUSD));
 }
 
 /** What work that asks for these amounts is admitted at today. */

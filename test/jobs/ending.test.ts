@@ -219,7 +219,6 @@ const UNSUPPORTED: readonly (readonly [string, object])[] = [
   ['spec.volumes', { volumes: [{ volume: 'v', mountPath: '/data' }] }],
   ['spec.resources.gpu', { resources: { gpu: { count: 1 } } }],
   ['spec.distributed', { distributed: { nodes: 2 } }],
-  ['spec.maxCostUSD', { maxCostUSD: '1.00' }],
   ['spec.scaledownWindow', { scaledownWindow: '5m' }],
   ['spec.connections', { connections: ['db'] }],
   ['spec.recovery.checkpoint', { recovery: { checkpoint: {} } }],
@@ -257,15 +256,15 @@ test('a dry run says what the create would be refused for, field by field, and p
     t.not(textAt(reason, 'fix'), '');
   }
   t.false(answer.text.includes('placementPreview'), answer.text);
-  for (const [kind, plural, spec] of [
-    ['Sandbox', 'sandboxes', { image: 'svc/agent-tools' }],
-    ['Workspace', 'workspaces', { ephemeral: true }],
+  for (const [kind, plural, spec, field] of [
+    ['Sandbox', 'sandboxes', { image: 'python:3.12' }, 'spec.image'],
+    ['Workspace', 'workspaces', { ephemeral: true, connections: ['db'] }, 'spec.connections'],
   ] as const) {
     const at = JOBS.replace('jobs', plural);
-    const dry = await client.post(`${at}?dryRun=All`, objectOf(kind, 'dry', { ...spec, maxCostUSD: '1.00' }));
+    const dry = await client.post(`${at}?dryRun=All`, objectOf(kind, 'dry', spec));
     t.is(dry.status, 201, dry.text);
     const [reason] = listAt(dry.body, 'status', 'estimate', 'blockingReasons');
-    t.is(textAt(reason, 'message'), 'spec.maxCostUSD: not supported yet');
+    t.is(textAt(reason, 'message'), `${field}: not supported yet`);
   }
   t.regex(answer.headers.get('warning') ?? '', /would be refused: Job does not support yet: .*spec\.resources\.gpu/);
 
@@ -273,11 +272,16 @@ test('a dry run says what the create would be refused for, field by field, and p
     (await client.post(JOBS, objectOf('Job', 'dry-changed', { command: ['true'], state: 'Suspended' }))).status,
     201,
   );
-  const changed = await client.merge(`${JOBS}/dry-changed?dryRun=All`, { spec: { maxCostUSD: '1.00' } });
+  const changed = await client.merge(`${JOBS}/dry-changed?dryRun=All`, {
+    spec: { recovery: { checkpoint: { interval: '5m' } } },
+  });
   t.is(changed.status, 200, changed.text);
-  t.regex(changed.headers.get('warning') ?? '', /would be refused: Job does not support yet: spec\.maxCostUSD/);
+  t.regex(
+    changed.headers.get('warning') ?? '',
+    /would be refused: Job does not support yet: spec\.recovery\.checkpoint/,
+  );
   const [reason] = listAt(changed.body, 'status', 'estimate', 'blockingReasons');
-  t.is(textAt(reason, 'message'), 'spec.maxCostUSD: not supported yet');
+  t.is(textAt(reason, 'message'), 'spec.recovery.checkpoint: not supported yet');
 });
 
 test('work is estimated, created and run at the rate of what it asks for, unless that is above what it accepts', async (t) => {

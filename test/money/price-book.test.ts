@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { checkOfferings, FREE_BOOK, parsePriceBook, type PriceBook } from '../../src/money/price-book.js';
 import { rateOf, termsOf } from '../../src/money/pricing.js';
-import { firstHold, priceOfTime, type Terms } from '../../src/money/terms.js';
+import { firstAmount } from '../../src/money/hold.js';
+import { priceOfTime, type Terms } from '../../src/money/terms.js';
 import { showUSD, USD } from '../../src/money/usd.js';
 
 const OWN = readFileSync(fileURLToPath(new URL('../../../ops/catalog/pricebook.yaml', import.meta.url)), 'utf8');
@@ -89,8 +90,12 @@ test('time is billed in whole increments, and a first hold is a minute or the mi
   const shown = (amount: USD): string => showUSD(amount);
   t.is(shown(priceOfTime(terms, 1)), '0.0001');
   t.is(shown(priceOfTime(terms, 1001)), '0.0002');
-  t.is(shown(firstHold(terms)), '0.012');
-  t.is(shown(firstHold({ ...terms, minimumUSD: '1.00' })), '1.006');
-  t.is(shown(firstHold({ ...terms, incrementMs: 3_600_000 })), '0.72', 'whole increments of both');
-  t.is(shown(firstHold({ ...terms, rateUSDPerHour: '0.011' })), '0.000366666');
+  t.is(shown(firstAmount(terms)), '0.012');
+  t.is(shown(firstAmount({ ...terms, minimumUSD: '1.00' })), '1.006');
+  t.is(
+    shown(firstAmount({ ...terms, incrementMs: 3_600_000 })),
+    '0.366',
+    'whole increments of the first, the reserve by time',
+  );
+  t.is(shown(firstAmount({ ...terms, rateUSDPerHour: '0.011' })), '0.000366668');
 });

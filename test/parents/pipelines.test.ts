@@ -157,9 +157,9 @@ test('a graph that cannot run is refused with its path, and so is a change of th
     'spec.stages[0].dependsOn[0]',
     'spec.stages[1].dependsOn[0]',
   ]);
-  t.deepEqual(await refused([{ name: 'a', template: script('true', { maxCostUSD: '1.00' }) }]), [
+  t.deepEqual(await refused([{ name: 'a', template: script('true', { scaledownWindow: '5m' }) }]), [
     '501',
-    'spec.stages[0].template.maxCostUSD',
+    'spec.stages[0].template.scaledownWindow',
   ]);
   await parents.post('Pipeline', 'fixed', { stages: [stage('a', 'true')] });
   const changed = await parents.merge(at('fixed'), { failurePolicy: 'Continue' });

@@ -174,10 +174,9 @@ test('what cannot be carried out yet is refused with 501 and named, and a matrix
   };
   t.deepEqual(await refused({ matrix: { gpu: ['h100:1'] } }), ['501', 'spec.matrix.gpu']);
   t.deepEqual(await refused({ matrix: { regions: ['eu'] } }), ['501', 'spec.matrix.regions']);
-  t.deepEqual(await refused({ maxCostUSD: '5.00' }), ['501', 'spec.maxCostUSD']);
-  t.deepEqual(await refused({ template: template('true', { maxCostUSD: '5.00' }) }), [
+  t.deepEqual(await refused({ template: template('true', { scaledownWindow: '5m' }) }), [
     '501',
-    'spec.template.spec.maxCostUSD',
+    'spec.template.spec.scaledownWindow',
   ]);
   const numbers = Array.from({ length: 101 }, (_, n) => `${n}`);
   const large = await parents

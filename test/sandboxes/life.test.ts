@@ -165,7 +165,7 @@ test('Each start pins the newest versions of the Secrets that are mounted', asyn
 test('What is not carried out yet is refused by its name', async (t) => {
   for (const [field, spec] of [
     ['spec.image', { image: 'python:3.12' }],
-    ['spec.maxCostUSD', { image: 'svc/agent-tools', maxCostUSD: '1.00' }],
+    ['spec.args', { image: 'svc/agent-tools', args: ['x'] }],
   ] as const) {
     const answer = await boxes.client().post(SANDBOXES, objectOf('Sandbox', 'not-yet', spec));
     t.is(answer.status, 501, field);

@@ -3,6 +3,7 @@ import { rfc3339Millis, parseTime } from '../../api/time.js';
 import type { Effect } from '../effect.js';
 import type { CollectedOutput } from '../object-message.js';
 import type { WorkReport } from '../report.js';
+import { bill, releaseHold } from './billing.js';
 import { releasePlace, removeWork, tellOwner } from './effects.js';
 import { whoseFault } from './faults.js';
 import type { AttemptPhase, AttemptStatus } from './schema.js';
@@ -89,8 +90,8 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     ...(outputs !== undefined && outputs.length > 0 && { outputs }),
   };
   const effects: Effect[] = [...tellOwner(current, last, after)];
-  if (placed) effects.push(removeWork(current));
-  else effects.push(releasePlace());
+  if (placed) effects.push(...bill(current, 'Teardown', time), removeWork(current));
+  else effects.push(...releaseHold(current, time), releasePlace());
   if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
   return { status: last, private: after, effects };
 }

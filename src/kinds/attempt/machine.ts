@@ -16,6 +16,9 @@ import type { Effect, LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import type { Machine, Message, DecisionContext } from '../machine.js';
 import { LOCAL_OFFERING } from '../offering/local.js';
+import { bill, placeHold } from './billing.js';
+import { beginStop } from './stopping.js';
+import { endUnfunded, refuseFunding, restoreFunding } from './funding.js';
 import { GRACE_SECONDS, releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
 import { failed, faulty, finish, stopped } from './ending.js';
 import { takeReport } from './reports.js';
@@ -25,7 +28,6 @@ import {
   next,
   ownerOf,
   UNPLACED,
-  UNSAVED_MS,
   volatile,
   WORK_FINALIZER,
   type AttemptDecision,
@@ -34,8 +36,6 @@ import {
   type Written,
 } from './state.js';
 
-/** Beyond the grace, how long the end of stopped work may take to be reported before it is removed by force. */
-const STOP_SLACK_MS = 30_000;
 /** Between tries of what failed: removing work, asking the Node, telling the owner. */
 const RETRY_MS = 30_000;
 
@@ -52,7 +52,7 @@ export const attemptMachine: Machine<AttemptSpec, AttemptStatus, AttemptPrivate,
       case 'Activated':
         return again(current, kept, context);
       case 'TimerFired':
-        return timerFired(current, kept, message.timer);
+        return timerFired(current, kept, message.timer, context);
       case 'MessageReceived':
         return takeMessage(current, kept, message.content, context);
       case 'Reported':
@@ -75,7 +75,8 @@ function created(current: This, context: DecisionContext): AttemptDecision {
   const timings = { ...object.status.timings, queuedTime: rfc3339Millis(context.now) };
   const status: AttemptStatus = { ...object.status, timings };
   const born = { ...current, object: { ...object, status } };
-  return next({ status, private: { ...UNPLACED, since: context.now }, effects: wantPlace(born, false) });
+  const effects = [...placeHold(current), ...wantPlace(born, false)];
+  return next({ status, private: { ...UNPLACED, since: context.now }, effects });
 }
 
 /** The service alone changes an Attempt: here its owner may have let go of it. */
@@ -109,6 +110,10 @@ function takeMessage(
     }
     case 'ProgressMade':
       return progressed(current, message);
+    case 'FundingRefused':
+      return refuseFunding(current, kept, message);
+    case 'FundingRestored':
+      return restoreFunding(current, kept, message.sequence);
     case 'AttemptSuperseded':
       if (message.epoch !== spec.epoch || status.supersededBy === message.by) return IGNORED;
       return next({ status: { ...status, supersededBy: message.by } });
@@ -152,14 +157,18 @@ function granted(
       regionClass: message.regionClass,
       warmReuse: false,
     },
-    timings: { ...status.timings, acquiredTime: rfc3339Millis(context.now) },
+    timings: {
+      ...status.timings,
+      acquiredTime: rfc3339Millis(context.now),
+      billingStartTime: rfc3339Millis(context.now),
+    },
   };
   const after: AttemptPrivate = { work: 'Live', since: context.now };
   return next({
     status: granting,
     private: after,
     finalizers: [...(metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER), WORK_FINALIZER],
-    effects: [...startWork(current), ...tellOwner(current, granting, after)],
+    effects: [...bill(current, 'Boot', context.now), ...startWork(current), ...tellOwner(current, granting, after)],
     volatile: wantPlace(current, true),
   });
 }
@@ -195,28 +204,6 @@ function stop(
   if (hasEnded(status.phase)) return volatile(tellOwner(current, status, kept));
   if (kept.stopping !== undefined) return IGNORED;
   return beginStop(current, kept, message.reason, message.graceSeconds, context);
-}
-
-function beginStop(
-  current: This,
-  kept: AttemptPrivate,
-  reason: string,
-  graceSeconds: number,
-  context: DecisionContext,
-): Written {
-  const { status, metadata } = current.object;
-  if (kept.saving !== undefined) {
-    // Nothing runs any more. Only a deletion does not wait for what cannot be saved.
-    const given = kept.saving.error !== undefined && metadata.deletionTimestamp !== undefined;
-    const effects: Effect[] = given ? [{ type: 'ArmTimer', timer: 'stop', at: context.now + UNSAVED_MS }] : [];
-    return next({ status, private: { ...kept, stopping: kept.stopping ?? reason }, effects });
-  }
-  const at = context.now + graceSeconds * 1000 + STOP_SLACK_MS;
-  return next({
-    status,
-    private: { ...kept, stopping: reason },
-    effects: [stopWork(current, graceSeconds), { type: 'ArmTimer', timer: 'stop', at }],
-  });
 }
 
 /** Deletion waits for the work (the finalizer holds the object), and takes the logs with it. */
@@ -272,13 +259,15 @@ function again(current: This, kept: AttemptPrivate, context: DecisionContext): A
   return volatile(reminders(current, kept));
 }
 
-function timerFired(current: This, kept: AttemptPrivate, timer: string): AttemptDecision {
+function timerFired(current: This, kept: AttemptPrivate, timer: string, context: DecisionContext): AttemptDecision {
   const { status } = current.object;
   switch (timer) {
     case 'stop':
       // The end was not reported in time: what is left is removed by force, and the proof of that is the end.
       if (kept.work !== 'Live' || kept.stopping === undefined) return IGNORED;
       return next({ status, private: { ...kept, work: 'Going' }, effects: [removeWork(current)] });
+    case 'unfunded':
+      return endUnfunded(current, kept, context);
     case 'retry': {
       const ended = hasEnded(status.phase);
       return next({

@@ -6,7 +6,9 @@ import { parseTime, rfc3339Millis } from '../../api/time.js';
 import type { Effect } from '../effect.js';
 import type { DecisionContext } from '../machine.js';
 import type { WorkReport } from '../report.js';
+import type { Segment } from '../../money/hold.js';
 import { wantsProof } from './annotations.js';
+import { bill, releaseHold } from './billing.js';
 import { releasePlace, removeWork, tellOwner } from './effects.js';
 import {
   end,
@@ -94,7 +96,8 @@ function started(
     },
   };
   const after: AttemptPrivate = { ...kept, since: report.time, unrestored: report.unrestored };
-  return next({ status: running, private: after, effects: tellOwner(current, running, after) });
+  const effects = [...bill(current, 'Running', report.time), ...tellOwner(current, running, after)];
+  return next({ status: running, private: after, effects });
 }
 
 /**
@@ -142,8 +145,13 @@ function removed(current: This, kept: AttemptPrivate, time: number): AttemptDeci
     status,
     private: after,
     finalizers: (metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER),
-    effects: [...ended.effects, ...release, ...proof],
+    effects: [...ended.effects, ...releaseHold(current, time, coveredOf(after)), ...release, ...proof],
   });
+}
+
+/** What the service's own fault has cost it: the start and the teardown of what was lost. */
+function coveredOf({ lost }: AttemptPrivate): readonly Segment[] {
+  return lost === true ? ['Boot', 'Teardown'] : [];
 }
 
 function unreported(kept: AttemptPrivate): Verdict {

@@ -18,6 +18,15 @@ export interface AttemptPrivate {
   readonly work: 'None' | 'Live' | 'Going' | 'Gone';
   /** Asked to stop, and why: the reason of its end. */
   readonly stopping?: string | undefined;
+  /** The renewal of its hold was refused, and who refused it; `sequence` is the hold's. */
+  readonly unfunded?:
+    | {
+        readonly by: 'Budget' | 'Cap' | 'Wallet';
+        readonly name?: string | undefined;
+        readonly availableUSD: string;
+        readonly sequence: number;
+      }
+    | undefined;
   /** Its outputs are being saved; `error`: a vital one could not be yet. */
   readonly saving?: { readonly error?: string | undefined } | undefined;
   /** What of its saved files could not be restored. */

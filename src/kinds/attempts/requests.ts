@@ -9,6 +9,8 @@ import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import { floorsOf, type Resources } from '../shapes/resources.js';
 import { attemptName, EPOCH_LABEL, type AttemptRef } from './names.js';
+import type { Payer } from '../../money/payer.js';
+import { payerAnnotations } from './payer.js';
 import { termsAnnotations } from './terms.js';
 
 /** Between SIGTERM and SIGKILL. */
@@ -26,6 +28,8 @@ export interface AttemptOwner {
   readonly wantsProof: boolean;
   /** What its next Attempts are admitted at, as `showTerms` writes it. */
   terms(): string;
+  /** Who pays for it. */
+  payer(): Payer;
 }
 
 export function makeAttempt(owner: AttemptOwner, { index, epoch }: AttemptRef): LaterEffect {
@@ -38,6 +42,7 @@ export function makeAttempt(owner: AttemptOwner, { index, epoch }: AttemptRef): 
     annotations: {
       ...placeAnnotations(floorsOf(spec.resources)),
       ...termsAnnotations(owner.terms()),
+      ...payerAnnotations(owner.payer()),
       ...(owner.wantsProof ? proofWanted : {}),
     },
     spec: { slot: index, epoch },

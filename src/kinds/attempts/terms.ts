@@ -38,7 +38,11 @@ export function termsAnnotations(terms: string): Readonly<Record<string, string>
 /** Undefined: the Attempt was made before there were prices, and is free. */
 export function readTerms(annotations: Readonly<Record<string, string>> | undefined): AdmittedTerms | undefined {
   const text = annotations?.[TERMS];
-  if (text === undefined) return undefined;
+  return text === undefined ? undefined : parseTerms(text);
+}
+
+/** What `showTerms` has written. */
+export function parseTerms(text: string): AdmittedTerms {
   const parts = new Map(
     text.split(',').map((part) => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]),
   );

@@ -4,6 +4,8 @@
  */
 import type { Address } from '../../api/address.js';
 import type { ApiObject, ObjectMeta } from '../../api/object.js';
+import { payerOf, type AdmittedPayer } from '../attempts/payer.js';
+import type { Payer } from '../../money/payer.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import { noCounts, weigh, type ChildCounts, type ChildSlot, type ChildTable, type DesiredState } from './slots.js';
 
@@ -22,6 +24,10 @@ export interface ParentPrivate {
   readonly startedAt?: number | undefined;
   readonly finishedAt?: number | undefined;
   readonly ending?: ParentEnding | undefined;
+  /** Who pays, as admitted. Absent: it was created before there were prices. */
+  readonly payer?: AdmittedPayer | undefined;
+  /** Its children have cost what they may together. */
+  readonly capped?: boolean | undefined;
 }
 
 export const FRESH_PARENT: ParentPrivate = { timers: {} };
@@ -47,18 +53,19 @@ export interface ChildSet {
 }
 
 /** What every owner has, whatever its kind. */
-export type Parent = ApiObject<{ readonly state: DesiredState }>;
+export type Parent = ApiObject<{ readonly state: DesiredState; readonly maxCostUSD?: string | undefined }>;
 
 export class ParentDraft<Kept extends ParentPrivate = ParentPrivate> {
   readonly self: Address;
   readonly metadata: ObjectMeta;
-  readonly state: DesiredState;
+  readonly maxCostUSD: string | undefined;
   readonly children: ChildSet;
   readonly now: number;
   private: Kept;
   readonly effects: Effect[] = [];
   /** What is only said again; not worth a commit of its own. */
   readonly reminders: LaterEffect[] = [];
+  readonly #state: DesiredState;
   readonly #table: ChildTable;
   readonly #changes = new Map<number, ChildSlot>();
   readonly #counts = noCounts();
@@ -67,7 +74,8 @@ export class ParentDraft<Kept extends ParentPrivate = ParentPrivate> {
   constructor(self: Address, parent: Parent, kept: Kept, children: ChildSet, table: ChildTable, now: number) {
     this.self = self;
     this.metadata = parent.metadata;
-    this.state = parent.spec.state;
+    this.#state = parent.spec.state;
+    this.maxCostUSD = parent.spec.maxCostUSD;
     this.children = children;
     this.private = kept;
     this.now = now;
@@ -75,6 +83,16 @@ export class ParentDraft<Kept extends ParentPrivate = ParentPrivate> {
     Object.assign(this.#counts.slots, table.counts.slots);
     Object.assign(this.#counts.live, table.counts.live);
     this.#next = table.next;
+  }
+
+  /** What is asked of its children: its own state, and rest once they have cost what they may. */
+  get state(): DesiredState {
+    return this.private.capped === true && this.#state === 'Running' ? 'Suspended' : this.#state;
+  }
+
+  /** Of its children. */
+  payer(): Payer {
+    return payerOf(this.self, this.metadata, this.private.payer);
   }
 
   get counts(): ChildCounts {

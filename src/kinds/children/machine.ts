@@ -5,11 +5,13 @@
  */
 import type { Refusal } from '../../api/refusal.js';
 import { forgetTimer } from '../attempts/decision.js';
+import { admitPayer } from '../attempts/payer.js';
 import { STAYS_CANCELLED } from '../job/fold-spec.js';
 import { isFinished, type JobPhase } from '../job/status.js';
 import { isCollected } from '../lifecycle.js';
 import type { Message } from '../machine.js';
-import type { ParentDraft } from './draft.js';
+import { setCap } from './caps.js';
+import type { Parent, ParentDraft } from './draft.js';
 import { takeChildFailure, takeChildMessage } from './messages.js';
 import { propagateAgain, remind } from './requests.js';
 import type { DesiredState } from './slots.js';
@@ -18,7 +20,12 @@ import type { DesiredState } from './slots.js';
 export function takeParentMessage(draft: ParentDraft, phase: JobPhase | undefined, message: Message): boolean {
   switch (message.type) {
     case 'Created':
+      draft.keep({ payer: admitPayer(draft.self, draft.metadata, message.payer) });
+      setCap(draft, undefined);
+      return true;
     case 'Updated':
+      setCap(draft, (message.before as Parent).spec.maxCostUSD);
+      return true;
     case 'DeletionRequested':
       return true;
     case 'Activated':

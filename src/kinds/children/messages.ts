@@ -6,6 +6,7 @@ import { failureDelay } from '../attempts/back-off.js';
 import { resyncLater } from '../attempts/decision.js';
 import type { LaterEffect } from '../effect.js';
 import type { MessageSender, ObjectMessage } from '../object-message.js';
+import { noteCap } from './caps.js';
 import type { ParentDraft } from './draft.js';
 import type { ChildEnd, ChildSlot, LivePhase } from './slots.js';
 
@@ -56,6 +57,7 @@ function takeChange(draft: ParentDraft, from: MessageSender, change: ChildChange
   };
   noteStart(draft, change.startedAt);
   if (end === undefined) {
+    noteCap(draft, change.reason);
     const live = LIVE.find((phase) => phase === change.phase) ?? 'Pending';
     draft.put({ ...slot, detail: { ...told, live } });
     return true;
@@ -104,6 +106,7 @@ export function takeChildFailure(draft: ParentDraft, effect: LaterEffect, reason
         draft.put({ ...slot, phase: 'Failed', detail: why });
         return true;
       }
+      noteCap(draft, reason);
       const refusals = (slot.detail.refusals ?? 0) + 1;
       const retryAt = draft.now + failureDelay(refusals);
       draft.put({ ...slot, phase: 'Waiting', detail: { ...why, refusals, retryAt } });

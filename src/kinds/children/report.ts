@@ -2,6 +2,7 @@
 import { findCondition, setCondition } from '../../api/conditions.js';
 import type { Condition } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
+import { MAX_COST_REACHED } from '../attempts/holds.js';
 import type { JobPhase } from '../job/status.js';
 import type { ParentDraft } from './draft.js';
 
@@ -43,7 +44,9 @@ function explain(draft: ParentDraft, phase: JobPhase): Explained {
     case 'Succeeded':
       return { reason: 'Completed' };
     case 'Suspended':
-      return { reason: 'Suspended' };
+      return draft.private.capped === true
+        ? { reason: MAX_COST_REACHED, message: 'its Jobs have cost what maxCostUSD allows: raise that to go on' }
+        : { reason: 'Suspended' };
     default:
       return whatWaits(draft);
   }

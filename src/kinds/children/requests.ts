@@ -24,6 +24,7 @@ export function makeChild(draft: ParentDraft, index: number): LaterEffect {
     kind: children.kind,
     name: children.name(index),
     slot: index,
+    payer: draft.payer(),
     ...children.plan(index, draft),
   };
 }

@@ -9,6 +9,7 @@ import { API_GROUP } from '../../brand.js';
 import type { PriceBook } from '../../money/price-book.js';
 import { ownerLabel } from '../attempts/names.js';
 import type { AttemptOwner } from '../attempts/requests.js';
+import { payerOf, type AdmittedPayer } from '../attempts/payer.js';
 import { admitTerms, showTerms } from '../attempts/terms.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { DecisionContext } from '../machine.js';
@@ -51,6 +52,14 @@ export interface JobPrivate {
   readonly waitReason?: string | undefined;
   /** What it was admitted at, as `showTerms` writes it. Absent: it was created before there were prices, and is free. */
   readonly terms?: string | undefined;
+  /** Absent as the terms are. */
+  readonly payer?: AdmittedPayer | undefined;
+  /** The hold of work that waits has not been given up for that of an Attempt. */
+  readonly firstHold?: boolean | undefined;
+  /** Money is refused, and why. */
+  readonly unfunded?: { readonly reason: string; readonly message: string } | undefined;
+  /** It has cost what it may. */
+  readonly capped?: boolean | undefined;
 }
 
 export const FRESH: JobPrivate = { timers: {}, suspendedMs: 0 };
@@ -93,7 +102,14 @@ export class JobDraft {
   ) {
     const labels = (index: number): Readonly<Record<string, string>> => jobLabels(job.metadata.name, index);
     const termsBy = (book?: PriceBook): string => showTerms(admitTerms(limitsOf(job.spec.resources), book));
-    this.owner = { self, object: job, labels, wantsProof: false, terms: () => this.private.terms ?? termsBy() };
+    this.owner = {
+      self,
+      object: job,
+      labels,
+      wantsProof: false,
+      terms: () => this.private.terms ?? termsBy(),
+      payer: () => payerOf(self, job.metadata, this.private.payer),
+    };
     this.job = job;
     this.image = job.status.image;
     this.private = kept ?? { ...FRESH, terms: termsBy(prices) };

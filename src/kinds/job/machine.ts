@@ -15,13 +15,15 @@ import type { Decision, Machine, Message, SlotRow } from '../machine.js';
 import { resyncLater, forgetTimer, toDecision } from '../attempts/decision.js';
 import { readAttemptName } from '../attempts/names.js';
 import { askAttempt, makeAttempt, stopAttempt } from '../attempts/requests.js';
+import { isRefusedByMoney, MAX_COST_REACHED, UNFUNDED } from '../attempts/holds.js';
+import { beginPaying, changePaying, noteFunded, waitForMoney } from './funding.js';
 import { JobDraft, type Ending, type JobPrivate } from './draft.js';
 import { type AttemptChanged, attemptFailed, attemptLost, attemptStopped, attemptSucceeded } from './ended.js';
 import type { JobSpec } from './schema.js';
 import { type Slot, type SlotTable, slotTableStore } from './slots.js';
 import { foldSpec } from './fold-spec.js';
 import { reportStatus } from './report-status.js';
-import { reconcile } from './reconcile.js';
+import { isResting, reconcile } from './reconcile.js';
 import { isFinished, type JobStatus } from './status.js';
 
 type JobDecision = Decision<JobStatus, JobPrivate, SlotRow>;
@@ -57,7 +59,11 @@ const TAKEN: Taken = { ending: undefined };
 function take(draft: JobDraft, message: Message<JobSpec, JobStatus>): Taken {
   switch (message.type) {
     case 'Created':
+      beginPaying(draft, message.payer);
+      return TAKEN;
     case 'Updated':
+      changePaying(draft, message.before);
+      return TAKEN;
     case 'DeletionRequested':
       return TAKEN;
     case 'Activated':
@@ -81,8 +87,7 @@ function take(draft: JobDraft, message: Message<JobSpec, JobStatus>): Taken {
 function remind(draft: JobDraft): void {
   const { job, owner } = draft;
   if (isFinished(job.status.phase) || isCollected(job.metadata)) return;
-  const stop =
-    draft.private.ending !== undefined ? 'Stopped' : job.spec.state === 'Suspended' ? 'Suspended' : undefined;
+  const stop = draft.private.ending !== undefined ? 'Stopped' : isResting(draft) ? 'Suspended' : undefined;
   for (const slot of draft.activeSlots()) {
     draft.reminders.push(
       makeAttempt(owner, slot),
@@ -149,7 +154,9 @@ function takeEnd(draft: JobDraft, slot: Slot, change: AttemptChanged): Ending | 
     return change.lost ? attemptLost(draft, slot, change.reason, change.message) : attemptFailed(draft, slot, change);
   }
   if (change.phase === 'Succeeded') attemptSucceeded(draft, slot, change);
-  else attemptStopped(draft, slot, change.reason);
+  else if (change.reason === UNFUNDED || change.reason === MAX_COST_REACHED) {
+    waitForMoney(draft, slot, change.reason, `index ${slot.index} was stopped: what it held is used up`);
+  } else attemptStopped(draft, slot, change.reason);
   return undefined;
 }
 
@@ -183,6 +190,9 @@ function notePlaced(draft: JobDraft, slot: Slot, change: AttemptChanged): boolea
     detail: { ...detail, placed: true, ...(slot.detail.replaces === true && !restored && { replaces: true }) },
   });
   if (draft.private.startedAt === undefined) draft.keep({ startedAt: change.time });
+  // Its Attempt holds by itself now.
+  if (draft.private.firstHold === true) draft.keep({ firstHold: undefined });
+  noteFunded(draft);
   if (restored) {
     const message = `index ${slot.index} runs again at epoch ${slot.epoch}`;
     draft.effects.push(emit('job.restored', message));
@@ -194,8 +204,13 @@ function takeFailure(draft: JobDraft, effect: LaterEffect, reason: string, messa
   switch (effect.type) {
     case 'CreateChild': {
       const slot = activeSlotOf(draft, effect.name);
+      if (slot === undefined) return 'Ignored';
+      if (isRefusedByMoney(reason)) {
+        waitForMoney(draft, slot, reason, message);
+        return TAKEN;
+      }
       // It counts as lost capacity, so that a lasting refusal (a quota, say) ends the Job and is named.
-      return slot === undefined ? 'Ignored' : { ending: attemptLost(draft, slot, reason, message) };
+      return { ending: attemptLost(draft, slot, reason, message) };
     }
     case 'Tell': {
       if (activeSlotOf(draft, effect.to.name) === undefined) return 'Ignored';

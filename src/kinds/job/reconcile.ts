@@ -10,7 +10,9 @@ import { setTimers as armWanted } from '../attempts/decision.js';
 import { startEpoch, stopAttempt } from '../attempts/requests.js';
 import { emit } from '../events/emit.js';
 import { DELETED, isCollected } from '../lifecycle.js';
+import { MAX_COST_REACHED } from '../attempts/holds.js';
 import type { Ending, JobDraft } from './draft.js';
+import { giveUpFirstHold } from './funding.js';
 import { backoffLimitExceeded, timeoutMs } from './ended.js';
 import type { Slot } from './slots.js';
 import { noPlace, queueTimeoutMs } from '../shapes/resources.js';
@@ -38,10 +40,10 @@ export function reconcile(draft: JobDraft, found: Ending | undefined): JobPhase 
     setTimers(draft, {});
     return phase;
   }
-  if (draft.job.spec.state === 'Suspended') {
+  if (isResting(draft)) {
     if (draft.private.suspendedAt === undefined) {
       draft.keep({ suspendedAt: draft.now });
-      stopAll(draft, 'Suspended');
+      stopAll(draft, draft.private.capped === true ? MAX_COST_REACHED : 'Suspended');
     }
     setTimers(draft, {});
     return draft.active === 0 ? 'Suspended' : phase;
@@ -50,7 +52,13 @@ export function reconcile(draft: JobDraft, found: Ending | undefined): JobPhase 
   fill(draft);
   notePlaces(draft);
   setTimers(draft, { deadline: deadlineAt(draft), queue: queueAt(draft), retry: retryAt(draft) });
-  return draft.private.startedAt === undefined ? 'Pending' : 'Running';
+  const { startedAt, unfunded } = draft.private;
+  return startedAt === undefined || (unfunded !== undefined && draft.placed === 0) ? 'Pending' : 'Running';
+}
+
+/** Its client wants it to rest, or it has cost what it may. */
+export function isResting({ job, private: { capped } }: JobDraft): boolean {
+  return job.spec.state === 'Suspended' || capped === true;
 }
 
 function mustEnd(draft: JobDraft): Ending | undefined {
@@ -90,6 +98,7 @@ function sayEnding({ reason, message }: Ending): string {
 }
 
 function finish(draft: JobDraft, phase: Extract<JobPhase, 'Succeeded' | 'Failed' | 'Cancelled'>): JobPhase {
+  giveUpFirstHold(draft);
   draft.keep({ finishedAt: draft.now, ...(phase === 'Succeeded' && { ending: undefined }) });
   setTimers(draft, { ttl: ttlAt(draft) });
   const { ending } = draft.private;
@@ -159,7 +168,7 @@ function deadlineAt(draft: JobDraft): number | undefined {
   if (limit === undefined || startedAt === undefined) return undefined;
   if (suspendedAt === undefined) return startedAt + limit + suspendedMs;
   // Suspended until just now: the time since then does not count either.
-  return draft.job.spec.state === 'Suspended' ? undefined : startedAt + limit + suspendedMs + (draft.now - suspendedAt);
+  return isResting(draft) ? undefined : startedAt + limit + suspendedMs + (draft.now - suspendedAt);
 }
 
 function queueAt(draft: JobDraft): number | undefined {

@@ -2,6 +2,7 @@
 import { setCondition } from '../../api/conditions.js';
 import type { Condition } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
+import { MAX_COST_REACHED } from '../attempts/holds.js';
 import type { JobDraft } from './draft.js';
 import { MAX_LISTED_OUTPUTS, type JobOutput, type JobPhase, type JobStatus } from './status.js';
 
@@ -31,16 +32,19 @@ export function reportStatus(draft: JobDraft, phase: JobPhase): JobStatus {
 }
 
 function explain(draft: JobDraft, phase: JobPhase): { reason?: string | undefined; message?: string | undefined } {
-  const { ending, waitReason, lastFailure } = draft.private;
+  const { capped, ending, unfunded, waitReason, lastFailure } = draft.private;
   // Once it is over, why it ended stays as it was said.
   if (ending !== undefined) return { reason: ending.reason, message: ending.message };
   switch (phase) {
     case 'Succeeded':
       return { reason: 'Completed' };
     case 'Suspended':
-      return { reason: 'Suspended' };
+      return capped === true
+        ? { reason: MAX_COST_REACHED, message: 'it has cost what maxCostUSD allows: raise that to go on' }
+        : { reason: 'Suspended' };
     case 'Pending':
     case 'Running':
+      if (unfunded !== undefined) return unfunded;
       if (waitReason !== undefined) return { reason: 'WaitingForCapacity', message: waitReason };
       return lastFailure === undefined ? {} : { reason: lastFailure.reason, message: lastFailure.message };
     default:
@@ -59,6 +63,10 @@ function conditions(draft: JobDraft, phase: JobPhase): JobStatus['conditions'] {
   if (draft.private.suspendedAt !== undefined && ending === undefined)
     set('Suspended', 'True', 'JobSuspended', 'Job suspended');
   else if (suspended?.status === 'True') set('Suspended', 'False', 'JobResumed', 'Job resumed');
+  const funded = list?.find((condition) => condition.type === 'Funded');
+  const { unfunded } = draft.private;
+  if (unfunded !== undefined) set('Funded', 'False', unfunded.reason, unfunded.message);
+  else if (funded?.status === 'False') set('Funded', 'True', 'Funded', 'there is money for it again');
   const collected = list?.find((condition) => condition.type === 'OutputsCollected');
   if (unsaved !== undefined) {
     const message = `index ${unsaved.index} has run, and what it left is not kept yet, which is tried again: ${unsaved.why}`;

@@ -42,6 +42,8 @@ export interface SlotDetail {
   readonly replaces?: boolean | undefined;
   /** Waiting: not before this time, in ms since the epoch. */
   readonly retryAt?: number | undefined;
+  /** Waiting: how often money was refused in a row. */
+  readonly refusals?: number | undefined;
   /** Why the last Attempt ended. */
   readonly reason?: string | undefined;
   readonly outputs?: readonly SlotOutput[] | undefined;

@@ -25,7 +25,6 @@ export function unsupportedFields(spec: JobSpec, images: Images, at: string): re
     refuse(`inputs[${index}].bucket`, input.bucket);
     refuse(`inputs[${index}].fromWorkspace`, input.fromWorkspace);
   }
-  refuse('maxCostUSD', spec.maxCostUSD);
   for (const [index, output] of (spec.outputs ?? []).entries()) {
     refuse(`outputs[${index}].fromRanks`, output.fromRanks);
     refuse(`outputs[${index}].sink`, output.sink);

@@ -102,7 +102,7 @@ function runningStages({ stages = [] }: PipelineStatus): string {
 /** Each field once, where it is written: in the stage's template, or in the defaults. */
 function unsupportedOfPipeline(spec: PipelineSpec, images: Images): readonly string[] {
   const { defaults = {}, stages } = spec;
-  const found = new Set<string>(spec.maxCostUSD === undefined ? [] : ['spec.maxCostUSD']);
+  const found = new Set<string>();
   for (const [index, { template = {} }] of stages.entries()) {
     for (const field of unsupportedFields(laidOver(defaults, template), images, '')) {
       const at = says(template, field) ? `spec.stages[${index}].template` : 'spec.defaults';

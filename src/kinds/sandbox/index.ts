@@ -88,6 +88,5 @@ export function unsupportedFields(spec: SandboxSpec, images: Images): readonly s
   // They would be those of the image's own program, and catalog images have none.
   if (spec.command === undefined && (spec.args ?? []).length > 0) found.push('spec.args');
   if (images === 'Catalog' && !isCatalogImage(spec.image)) found.push('spec.image');
-  if (spec.maxCostUSD !== undefined) found.push('spec.maxCostUSD');
   return found;
 }

@@ -17,6 +17,7 @@ import { pinImage } from '../image/pin.js';
 import { forgetTimer } from '../attempts/decision.js';
 import { decisionOf, stoppedBy } from '../single-attempt/draft.js';
 import { remindAttempt, handleFailedEffect, handleMessage } from '../single-attempt/handle-messages.js';
+import { admit, payForStart } from '../single-attempt/funding.js';
 import { openDraft, type Sandbox, type SandboxDraft, type SandboxPrivate } from './state.js';
 import { attemptEnded, discard, reconcile, takeRequests } from './reconcile.js';
 import { reportStatus } from './report-status.js';
@@ -29,8 +30,11 @@ const IGNORED: SandboxDecision = { outcome: 'Ignored' };
 export const sandboxMachine: Machine<SandboxSpec, SandboxStatus, SandboxPrivate, undefined, never> = {
   decide(current, _side, message, context) {
     const draft = openDraft(current, context);
+    const { epoch } = draft.private;
+    admit(draft, message);
     if (!take(draft, message)) return IGNORED;
     const phase = reconcile(draft);
+    payForStart(draft, message, epoch);
     return decisionOf(current, draft, reportStatus(draft, phase), draft.live !== undefined);
   },
   // A stopped one needs its snapshot and will be deleted in time: something is always under way.

@@ -6,6 +6,7 @@ import type { ApiObject } from '../../api/object.js';
 import { toDecision } from '../attempts/decision.js';
 import { attemptName } from '../attempts/names.js';
 import type { AttemptOwner } from '../attempts/requests.js';
+import { payerOf } from '../attempts/payer.js';
 import { admitTerms, showTerms } from '../attempts/terms.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { Current, Decision, DecisionContext } from '../machine.js';
@@ -65,6 +66,7 @@ export class SingleAttemptDraft<
       ...{ self, object, wantsProof: true },
       labels: () => ({ [rules.label]: object.metadata.name }),
       terms: () => showTerms(admitTerms(limitsOf(object.spec.resources), prices)),
+      payer: () => payerOf(self, object.metadata, this.private.payer),
     };
     this.now = now;
     this.private = kept;

@@ -5,7 +5,9 @@
 import { replacementDelay } from '../attempts/back-off.js';
 import type { CollectedOutput, ObjectMessage } from '../object-message.js';
 import { DEFAULT_MAX_ATTEMPTS } from '../shapes/recovery.js';
+import { MAX_COST_REACHED, UNFUNDED } from '../attempts/holds.js';
 import type { SingleAttemptDraft } from './draft.js';
+import { stopUnfunded } from './funding.js';
 import type { Failure, Live } from './state.js';
 
 /** An Attempt that ran for so long before it was lost is not one of a row. */
@@ -44,6 +46,10 @@ export function afterEnd(draft: SingleAttemptDraft, live: Live, change: AttemptC
       else draft.keep({ failure: failureOf(hasRun(live, change), change), recovering: undefined });
       return;
     default:
+      if (change.reason === UNFUNDED || change.reason === MAX_COST_REACHED) {
+        stopUnfunded(draft, change.reason, change.message);
+        return;
+      }
       attemptLost(draft, live, change.reason, 'its Attempt was stopped from outside');
   }
 }

@@ -3,6 +3,7 @@
  * live, so one that is late or repeated changes nothing (I8). False: it means nothing here, or is known already.
  */
 import { resyncLater } from '../attempts/decision.js';
+import { isRefusedByMoney } from '../attempts/holds.js';
 import { soleAttempt } from '../attempts/names.js';
 import { askAttempt, makeAttempt, stopAttempt } from '../attempts/requests.js';
 import type { LaterEffect } from '../effect.js';
@@ -10,6 +11,7 @@ import type { ObjectMessage } from '../object-message.js';
 import { noteActivity } from './idle.js';
 import type { SingleAttemptDraft } from './draft.js';
 import { attemptLost, type AttemptChanged } from './ended.js';
+import { stopUnfunded } from './funding.js';
 import type { Live } from './state.js';
 
 /** `ended`: what an end means for this kind; `live` is the Attempt as it was before. */
@@ -143,7 +145,10 @@ export function handleFailedEffect(
       if (effect.name !== name) return false;
       // Whether it is there is not known, so it stays the one that may be.
       if (PASSING.has(reason)) resyncLater(draft);
-      else draft.keep({ live: undefined, failure: { reason, message }, recovering: undefined });
+      else if (isRefusedByMoney(reason)) {
+        draft.keep({ live: undefined });
+        stopUnfunded(draft, reason, message);
+      } else draft.keep({ live: undefined, failure: { reason, message }, recovering: undefined });
       return true;
     case 'Tell':
       if (effect.to.kind !== 'Attempt' || effect.to.name !== name) return false;

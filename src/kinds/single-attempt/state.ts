@@ -4,6 +4,7 @@
  */
 import { API_GROUP } from '../../brand.js';
 import type { Condition } from '../../api/object.js';
+import type { AdmittedPayer } from '../attempts/payer.js';
 import type { SecretMount } from '../shapes/program.js';
 import type { Resources } from '../shapes/resources.js';
 import type { SecretRef } from '../work.js';
@@ -11,6 +12,7 @@ import type { SecretRef } from '../work.js';
 /** What the specs of these kinds have in common. */
 export interface SingleAttemptSpec {
   readonly state: 'Running' | 'Stopped';
+  readonly maxCostUSD?: string | undefined;
   readonly resources?: Resources | undefined;
 }
 
@@ -51,6 +53,8 @@ export interface Failure {
 }
 
 export interface SingleAttemptPrivate {
+  /** Who pays, as admitted. Absent: it was created before there were prices. */
+  readonly payer?: AdmittedPayer | undefined;
   /** Of the last Attempt that was made; 0 before the first. */
   readonly epoch: number;
   readonly live?: Live | undefined;

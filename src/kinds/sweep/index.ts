@@ -98,7 +98,6 @@ function unsupportedOfSweep(spec: SweepSpec, images: Images): readonly string[] 
   return [
     ...(gpu.length > 0 ? ['spec.matrix.gpu'] : []),
     ...(regions.length > 0 ? ['spec.matrix.regions'] : []),
-    ...(spec.maxCostUSD === undefined ? [] : ['spec.maxCostUSD']),
     ...unsupportedFields(spec.template.spec, images, TEMPLATE),
   ];
 }

@@ -107,7 +107,6 @@ export function unsupportedFields(spec: WorkspaceSpec, images: Images): readonly
   if (spec.image !== undefined && images === 'Catalog' && !isCatalogImage(spec.image)) found.push('spec.image');
   // Images of the catalog are this machine's own.
   if (images === 'Catalog') refuse('imagePullSecrets', spec.imagePullSecrets);
-  refuse('maxCostUSD', spec.maxCostUSD);
   const { queueTimeout: _carriedOut, ...placement } = spec.placement ?? {};
   for (const [name, value] of Object.entries(placement)) refuse(`placement.${name}`, value);
   refuse('resources.gpu', spec.resources?.gpu);

@@ -22,6 +22,7 @@ import { dropAttempt } from '../attempts/requests.js';
 import { forgetTimer } from '../attempts/decision.js';
 import { decisionOf, stoppedBy } from '../single-attempt/draft.js';
 import { remindAttempt, handleFailedEffect, handleMessage } from '../single-attempt/handle-messages.js';
+import { admit, payForStart } from '../single-attempt/funding.js';
 import { openDraft, SCHEDULE_LEAD_MS, type Workspace, type WorkspaceDraft, type WorkspacePrivate } from './state.js';
 import { attemptEnded, isHeld, reconcile, waitForSchedule } from './reconcile.js';
 import { remindVolume, takeLeaseFailure, takeLeaseMessage } from './lease.js';
@@ -39,8 +40,11 @@ export const workspaceMachine: Machine<WorkspaceSpec, WorkspaceStatus, Workspace
     if (isTooSoon(object, message, context.now)) return refused(tooSoon(object.metadata.name));
     if (isOver(object, message, context.now)) return refused(over(object.metadata.name));
     const draft = openDraft(current, context);
+    const { epoch } = draft.private;
+    admit(draft, message);
     if (!take(draft, message)) return IGNORED;
     const phase = reconcile(draft);
+    payForStart(draft, message, epoch);
     return decisionOf(current, draft, reportStatus(draft, phase, context.endpoints), isHeld(draft));
   },
   // A stopped one may be started by its schedule at any time.

@@ -378,3 +378,32 @@ test('one child begins however large it is', (t) => {
   const owner = sweep({ template: { spec: { command: ['sh', '-c'], args: ['x'.repeat(200_000)] } }, repetitions: 2 });
   t.is(owner.made.size, 2);
 });
+
+test('a cap that refuses one child lets all of them rest, and raising it lets them go on', (t) => {
+  const owner = sweep({ repetitions: 3, maxParallel: 2, maxCostUSD: '1.00' });
+  owner.hear(0, 'Running');
+  const refusedOne = owner.job(1);
+  owner.decide({
+    type: 'EffectFailed',
+    effect: { type: 'CreateChild', kind: 'Job', name: refusedOne, spec: {}, slot: 1 },
+    reason: 'MaxCostReached',
+    message: 'has 0.10 USD left',
+  });
+  t.deepEqual(
+    owner.asked('PatchChild').map(({ name, spec }) => [name, spec]),
+    [[owner.job(0), { state: 'Suspended' }]],
+  );
+  owner.hear(0, 'Suspended', {}, 11);
+  t.like(owner.object.status, { phase: 'Suspended', reason: 'MaxCostReached' });
+  t.is((owner.object.spec as { state: string }).state, 'Running');
+  owner.change({ maxCostUSD: '2.00' });
+  t.deepEqual(
+    owner.effects.filter(({ type }) => type === 'Money'),
+    [{ type: 'Money', operation: { op: 'SetCap', uid: 'uid-0', limitUSD: '2.00' } }],
+  );
+  t.deepEqual(
+    owner.asked('PatchChild').map(({ spec }) => spec),
+    [{ state: 'Running' }],
+  );
+  t.is((owner.object.status as SweepStatus).phase, 'Running');
+});

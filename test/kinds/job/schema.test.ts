@@ -245,7 +245,6 @@ const UNSUPPORTED: readonly (readonly [string, Record<string, unknown>])[] = [
   ['spec.inputs[0].volume', { inputs: [{ name: 'a', volume: { name: 'v' } }] }],
   ['spec.inputs[0].bucket', { inputs: [{ name: 'a', bucket: { uri: 's3://b/k', connection: 'c' } }] }],
   ['spec.inputs[0].fromWorkspace', { inputs: [{ name: 'a', fromWorkspace: { name: 'w' } }] }],
-  ['spec.maxCostUSD', { maxCostUSD: '1.00' }],
   ['spec.outputs[0].fromRanks', { outputs: [{ name: 'a', path: '/a', fromRanks: 'All' }] }],
   ['spec.outputs[0].sink', { outputs: [{ name: 'a', path: '/a', sink: { table: 't' } }] }],
   ['spec.placement.offerings', { placement: { offerings: ['o'] } }],

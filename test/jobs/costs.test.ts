@@ -1,0 +1,90 @@
+/** What work costs: holds that come and go with it, charges that add up, and the caps of Jobs. What the ledger says is read from the database. */
+import test from 'ava';
+import pg from 'pg';
+import { numberAt, objectOf, textAt, valueAt } from '../e2e/client.js';
+import { until } from '../e2e/until.js';
+import { JOBS, openJobs, outcomeOf, phaseOf, sh, SMALL, type Jobs } from './jobs.js';
+
+let jobs: Jobs;
+let db: pg.Client;
+test.before(async () => {
+  jobs = await openJobs();
+  db = new pg.Client({ connectionString: jobs.service.databaseUrl });
+  await db.connect();
+});
+test.after.always(async () => {
+  await db.end();
+  await jobs.close();
+});
+
+const uidOf = (job: unknown): string => textAt(job, 'metadata', 'uid');
+
+async function rows(text: string, ...values: unknown[]): Promise<readonly Record<string, string>[]> {
+  return (await db.query<Record<string, string>>(text, values)).rows;
+}
+
+const spentOn = (uid: string) =>
+  rows('SELECT spent_usd, held_usd, holders FROM counters WHERE counter = $1', `cost/${uid}`);
+
+/** Holds of the Job and of its Attempts. */
+const holdsFor = (uid: string) => rows('SELECT key FROM holds WHERE $1 = ANY (counters)', `cost/${uid}`);
+
+test('a Job that has run is charged once for its time, holds nothing any more, and its charges add up to zero with their other side', async (t) => {
+  const job = await jobs.run('paid', { command: sh('sleep 2'), resources: { ...SMALL, cpu: '1' } });
+  t.is(outcomeOf(job), 'Succeeded Completed');
+  const uid = uidOf(job);
+  await until('the hold is gone', async () => (await holdsFor(uid)).length === 0, 30_000);
+  const [counter] = await spentOn(uid);
+  const spent = Number(counter?.['spent_usd']);
+  // At least two seconds of a core at a cent an hour, and not a minute of it.
+  t.true(spent >= (2 * 0.01) / 3600 && spent < 0.011 / 60, String(spent));
+  t.is(Number(counter?.['held_usd']), 0);
+  const sums = await rows(
+    `SELECT p.key, sum(l.amount_usd)::text AS sum FROM postings p JOIN lines l ON (l.org, l.posting, l.time) = (p.org, p.key, p.time)
+     WHERE $1 = ANY (p.counters) GROUP BY p.key`,
+    `cost/${uid}`,
+  );
+  t.true(sums.length > 0);
+  for (const { sum } of sums) t.is(Number(sum), 0);
+  const [posted] = await rows(
+    'SELECT sum(amount_usd)::text AS sum FROM postings WHERE $1 = ANY (counters)',
+    `cost/${uid}`,
+  );
+  t.is(Number(posted?.['sum']), spent, 'the counter is the sum of what was posted');
+});
+
+test('work that waits holds its first minutes, and gives them up when it is suspended or deleted', async (t) => {
+  const job = await jobs.post('waits', { command: ['true'], resources: { cpu: '10000' } });
+  const uid = uidOf(job);
+  t.is((await holdsFor(uid)).length, 1, 'of the Job, or of its Attempt in the queue');
+  t.is((await jobs.client().merge(`${JOBS}/waits`, { spec: { state: 'Suspended' } })).status, 200);
+  await until('nothing is held', async () => (await holdsFor(uid)).length === 0, 30_000);
+  t.is((await jobs.client().remove(`${JOBS}/waits`)).status, 200);
+});
+
+test('a cap below the first hold refuses the create, and nothing is made or held', async (t) => {
+  const answer = await jobs.client().post(JOBS, objectOf('Job', 'capped', { command: ['true'], maxCostUSD: '0.0001' }));
+  t.true([402, 422].includes(answer.status), answer.text);
+  t.is((await jobs.client().get(`${JOBS}/capped`)).status, 404);
+  t.deepEqual(await rows('SELECT uid FROM caps WHERE limit_usd = 0.0001'), []);
+});
+
+test('an index beyond the cap waits as Suspended with MaxCostReached, and goes on when the cap is raised', async (t) => {
+  // A minute and a reserve at a cent an hour are 0.00034: one Attempt fits, two do not.
+  await jobs.post('two', {
+    command: sh('exec sleep 600'),
+    completions: 2,
+    parallelism: 2,
+    maxCostUSD: '0.0005',
+    resources: { ...SMALL, cpu: '1' },
+    state: 'Running',
+  });
+  const job = await jobs.once('two', 'is suspended', (seen) => phaseOf(seen) === 'Suspended');
+  t.is(textAt(job, 'status', 'reason'), 'MaxCostReached');
+  t.is(textAt(job, 'spec', 'state'), 'Running');
+  t.is((await jobs.client().merge(`${JOBS}/two`, { spec: { maxCostUSD: '1.00' } })).status, 200);
+  const on = await jobs.once('two', 'goes on', (seen) => phaseOf(seen) !== 'Suspended');
+  t.not(textAt(on, 'status', 'reason'), 'MaxCostReached');
+  t.is(valueAt(on, 'status', 'failed') === undefined ? 0 : numberAt(on, 'status', 'failed'), 0);
+  t.is((await jobs.client().remove(`${JOBS}/two`)).status, 200);
+});
