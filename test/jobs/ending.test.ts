@@ -257,7 +257,7 @@ test('a dry run says what the create would be refused for, field by field, and p
   }
   t.false(answer.text.includes('placementPreview'), answer.text);
   for (const [kind, plural, spec, field] of [
-    ['Sandbox', 'sandboxes', { image: 'python:3.12' }, 'spec.image'],
+    ['Sandbox', 'sandboxes', { image: 'svc/agent-tools', args: ['x'] }, 'spec.args'],
     ['Workspace', 'workspaces', { ephemeral: true, connections: ['db'] }, 'spec.connections'],
   ] as const) {
     const at = JOBS.replace('jobs', plural);
