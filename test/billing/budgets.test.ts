@@ -47,13 +47,15 @@ test('the first org has its credits from the start, as a grant, in its wallet an
 });
 
 test('a Budget stands in the ledger from its create to its end, however it ends', async (t) => {
-  const made = await owner.post(BUDGETS, objectOf('Budget', 'plain', { limitUSD: '5' }));
+  // Nothing else that is tested here counts in it.
+  const spec = { limitUSD: '5', scope: { selector: { matchLabels: { test: 'stands' } } } };
+  const made = await owner.post(BUDGETS, objectOf('Budget', 'plain', spec));
   t.is(made.status, 201, made.text);
   t.is(textAt(made.body, 'status', 'remainingUSD'), '5.00');
   t.is(numberAt(made.body, 'status', 'percentUsed'), 0);
   t.regex(textAt(made.body, 'status', 'currentPeriod', 'endTime'), /^\d{4}-\d\d-01T00:00:00Z$/);
-  await owner.post(BUDGETS, objectOf('Budget', 'foreground', { limitUSD: '5' }));
-  await owner.post(BUDGETS, objectOf('Budget', 'finalized', { limitUSD: '5' }, { finalizers: ['example.org/keep'] }));
+  await owner.post(BUDGETS, objectOf('Budget', 'foreground', spec));
+  await owner.post(BUDGETS, objectOf('Budget', 'finalized', spec, { finalizers: ['example.org/keep'] }));
   t.true((await inLedger()).join().includes('finalized,foreground,plain'));
   await owner.merge(`${BUDGETS}/plain`, { spec: { limitUSD: '7.50' } });
   t.is(textAt((await owner.get(`${BUDGETS}/plain`)).body, 'status', 'remainingUSD'), '7.50');
