@@ -6,6 +6,7 @@ import type { PublicEndpoints } from '../src/kinds/machine.js';
 import type { PriceBook } from '../src/money/price-book.js';
 import type { AdmissionSwitch } from '../storage/admissions.js';
 import type { CommittedChange, Committer } from '../storage/commit/request.js';
+import type { LeaderRows } from '../storage/ledger/leader-rows.js';
 import type { PriceTags } from '../storage/envelope/price-tags.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
 import type { AdmissionDeps } from './admission/admission.js';
@@ -30,6 +31,7 @@ export interface ActorsDeps {
   readonly pending: Pending;
   readonly responses: Responses;
   readonly secrets: SecretVersions;
+  readonly ledger: LeaderRows;
   openCommitter(publish: (changes: readonly CommittedChange[]) => void): Promise<Committer>;
   openTimers(fire: (timer: StoredTimer) => void): Promise<Timers>;
   readonly engine: ComputeEngine | undefined;
@@ -78,6 +80,7 @@ export type ProblemPart =
   | 'the actors'
   | 'commits to Postgres'
   | 'the sweeps'
+  | 'the ledger'
   | 'stored Secrets';
 
 /** What happens among the actors, for metrics and logs. Never carries object contents. */

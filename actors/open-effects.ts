@@ -4,13 +4,14 @@ import { serviceRequest } from './caller.js';
 import type { ActorsDeps } from './deps.js';
 import { openEffectRunner } from './effects/runner.js';
 import { carryOut, type EffectDeps } from './effects/table.js';
+import type { MoneyPart } from './open-money.js';
 import type { ObjectsPart } from './open-objects.js';
 import type { WorkPart } from './open-work.js';
 import { recover } from './recovery.js';
 import type { ServiceWrite } from './effects/children.js';
 import type { WriteReply } from './resource-service.js';
 
-export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: WorkPart) {
+export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: WorkPart, money: MoneyPart) {
   const { kinds, pending, stopping } = deps;
   const { router, afterCommit } = objects;
   const serviceWrite = (address: Address, write: ServiceWrite): Promise<WriteReply> =>
@@ -19,6 +20,7 @@ export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: 
     ...work.deps,
     ...{ router, pending, stopping, objects: objects.objects, quiet: objects.admission.quiet, write: serviceWrite },
     ...{ forgetBlobs: deps.forgetBlobs, abandonDeliveries: deps.abandonDeliveries },
+    askCost: money.askCost,
   };
   const runner = openEffectRunner({
     ...{ pending, stopping, chance: Math.random, onOutcome: deps.observe.effect },

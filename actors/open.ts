@@ -1,5 +1,5 @@
 /**
- * Opens the actors of the process that holds the lease, as three parts of which each uses only those before it: objects, work, effects.
+ * Opens the actors of the process that holds the lease, as parts of which each uses only those before it: objects, work, money, effects.
  * Everything in them ends when `stopping` is aborted.
  */
 import type { Address } from '../src/api/address.js';
@@ -9,6 +9,7 @@ import type { ServiceWrite } from './effects/children.js';
 import type { MessageRouter } from './message-router.js';
 import { openEffects } from './open-effects.js';
 import { openObjects, type ObjectsPart } from './open-objects.js';
+import { openMoney } from './open-money.js';
 import { openWork } from './open-work.js';
 import { openOperators, type Operators } from './operators.js';
 import { listObjects } from './reads.js';
@@ -62,7 +63,8 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const { clock, settings } = deps;
   const objects = await openObjects(deps);
   const work = openWork(deps, objects);
-  const effects = await openEffects(deps, objects, work);
+  const money = openMoney(deps, objects);
+  const effects = await openEffects(deps, objects, work, money);
   const { registry, router, supervision, committer, hub, cache } = objects;
   objects.refusedHolds.start(router, deps.stopping);
   const passivation = setInterval(() => registry.passivate(clock() - settings.passivateAfterMs), PASSIVATE_EVERY_MS);
@@ -76,7 +78,10 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     ...{ tools: work.tools, running: work.running, commands: work.commands, files: work.files },
     keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),
     admissions: objects.pause.admissions,
-    start: effects.start,
+    async start() {
+      await effects.start();
+      money.start();
+    },
     moveFloor: (version) => void (floor = version),
     health() {
       let oldestMessageMs = 0;
@@ -93,6 +98,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     async close() {
       clearInterval(passivation);
       hub.drain();
+      await money.close();
       await committer.close();
       await effects.timers.close();
       objects.tree.close();

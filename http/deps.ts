@@ -5,7 +5,7 @@
 import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { SlotRow } from '../src/kinds/machine.js';
-import type { LogLine } from '../src/engines/compute/contract/engine.js';
+import type { LogLine, LogPace } from '../src/engines/compute/contract/engine.js';
 import type { ResourceService } from '../actors/resource-service.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
@@ -45,6 +45,7 @@ export interface Logs {
     uid: string,
     request: LogRequest,
     signal: AbortSignal,
+    pace?: LogPace,
   ): Promise<AsyncIterable<LogLine> | undefined>;
 }
 
@@ -89,6 +90,18 @@ export interface Deliveries {
   ): Promise<{ readonly entry: DeliveryEntry; readonly replayed: boolean } | undefined>;
 }
 
+/** The auditor of the ledger, as operators see it. */
+export interface LedgerAudits {
+  /** Plain JSON. */
+  state(): {
+    readonly running: boolean;
+    readonly lastPass?: Readonly<Record<string, unknown>>;
+    readonly findings: readonly Readonly<Record<string, unknown>>[];
+  };
+  /** A pass begins now, or after the one that is under way. */
+  request(): void;
+}
+
 /** What `/ops/v1` can see and do. Values are plain JSON and hold no tenant secrets. */
 export interface Operators {
   supervisors(kind?: string): Promise<unknown>;
@@ -102,6 +115,7 @@ export interface Operators {
   actor(uid: string): Promise<unknown>;
   restartActor(uid: string): Promise<boolean>;
   admissions(paused?: boolean): Promise<{ readonly paused: boolean }>;
+  readonly ledger: LedgerAudits;
   orgs(): Promise<readonly { readonly org: string; readonly name: string; readonly creationTimestamp: string }[]>;
   /** One more Owner key of the org of this name, which is shown this once. */
   recoverOrg(name: string, keyed: Keyed | undefined): Promise<RecoveredOrg>;

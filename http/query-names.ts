@@ -37,6 +37,7 @@ const OF_ROUTES: Readonly<Record<string, readonly string[]>> = {
   supervisors: ['limit', 'continue'],
   actors: [],
   admissions: [],
+  ledger: [],
   attempt: [],
   wallet: ['after', 'limit', 'month', 'format'],
 };

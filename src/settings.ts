@@ -303,6 +303,13 @@ export const SETTINGS = {
     bytes(2 ** 20),
     'Size of that history at most; whichever bound is reached first counts.',
   ),
+  ledgerAuditSeconds: setting(
+    'TROUPE_LEDGER_AUDIT_SECONDS',
+    'seconds',
+    '3600',
+    integer(60, 604_800),
+    'Pause between two audits of the ledger, which rebuild what is stored of money from its postings and say what differs (`/ops/v1/ledger`, `/readyz`, the log). Shorter finds a fault sooner, and reads the whole ledger more often over one connection.',
+  ),
   cacheBytes: setting(
     'TROUPE_CACHE_BYTES',
     'bytes',

@@ -15,6 +15,8 @@ import { removeWorkEffect, startWorkEffect, stopWorkEffect, type WorkDeps } from
 export interface EffectDeps extends ChildrenDeps, WorkDeps, Omit<CountDeps, 'messagesSent'> {
   /** Gives up what is pending for this endpoint of events up to the version. */
   abandonDeliveries(org: string, endpoint: string, version: number): Promise<void>;
+  /** Shows the cost of the object with this uid though it has not changed. */
+  askCost(org: string, uid: string): void;
 }
 
 const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<Type, EffectDeps> } = {
@@ -38,6 +40,14 @@ const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<T
     async run({ address, uid, version }, _effect, { abandonDeliveries }) {
       await abandonDeliveries(address.org, uid, version);
       return DONE;
+    },
+  },
+  ShowCost: {
+    pool: 'general',
+    laneOf: () => 'cost',
+    run({ address, uid }, _effect, { askCost }) {
+      askCost(address.org, uid);
+      return Promise.resolve(DONE);
     },
   },
 };

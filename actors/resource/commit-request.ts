@@ -3,6 +3,7 @@
  * transaction of the object (I5).
  */
 import { encodeObject } from '../../src/api/encode.js';
+import { awaitsFinalCost } from '../../src/kinds/cost-status.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { CommitRequest, IdempotencyWrite, ObjectWrite } from '../../storage/commit/request.js';
 import { addRows, type CommitContext, type CommitRows } from '../effects/commit-effects.js';
@@ -47,7 +48,7 @@ export function commitRequestOf(
     uid,
     write: writeOf(draft, body, basis),
     private: draft.private === undefined || draft.private === null ? null : JSON.stringify(draft.private),
-    active: !draft.gone && kind.machine.isTerminal !== undefined && !kind.machine.isTerminal(draft.object.status),
+    active: !draft.gone && isActive(draft, kind),
     owners: basis === undefined || owners.join() !== basis.owners.join() ? owners : undefined,
     ...rows,
     effects: draft.later,
@@ -55,6 +56,12 @@ export function commitRequestOf(
     secrets,
     idempotency,
   };
+}
+
+/** What has ended is active until its status shows the last charge: a start that is told of it asks for that again. */
+function isActive({ object }: Draft, kind: KindDefinition): boolean {
+  const { machine } = kind;
+  return machine.isTerminal !== undefined && (!machine.isTerminal(object.status) || awaitsFinalCost(object, kind));
 }
 
 /** Kept from the commit of the decision that names them to that of the one that names them no more, or to the object's end. */

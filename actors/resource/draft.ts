@@ -7,6 +7,7 @@ import { equalJson } from '../../src/api/equal.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { CommitEffect, Effect, LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
+import { awaitsFinalCost, showCost } from '../../src/kinds/cost-status.js';
 import { onDeleted, lifecycle, tellFormerParent, tellParent } from '../../src/kinds/lifecycle.js';
 import type { Message, DecisionContext, SlotRow } from '../../src/kinds/machine.js';
 import type { Refusal } from '../../src/api/refusal.js';
@@ -62,6 +63,10 @@ export function applyMessage(
   context: DecisionContext,
 ): Refusal | undefined {
   if (draft.gone) return undefined;
+  if (message.type === 'MessageReceived' && message.content.type === 'CostChanged') {
+    draft.object = showCost(draft.object, kind, message.content.cost);
+    return undefined;
+  }
   if (message.type === 'TimerFired') draft.clearedTimers.push({ timer: message.timer, generation: message.generation });
   const step = lifecycle(draft.object, message);
   if (step.finalizers !== undefined) setFinalizers(draft, step.finalizers);
@@ -73,9 +78,16 @@ export function applyMessage(
     const refusal = decideKind(draft, kind, message, context);
     if (refusal) return refusal;
     tellChange(draft, kind, message, before);
+    askFinalCost(draft, kind);
   }
   settleDeletion(draft, kind);
   return undefined;
+}
+
+/** Asked again at the next start while it is not final (`commit-request.ts`), so it is stored nowhere. */
+function askFinalCost(draft: Draft, kind: KindDefinition): void {
+  if (!awaitsFinalCost(draft.object, kind) || draft.volatile.some(({ type }) => type === 'ShowCost')) return;
+  draft.volatile.push({ type: 'ShowCost' });
 }
 
 /** Of a fold's changes the owner hears the last. An answer to its question is stored nowhere: it asks again. */

@@ -98,6 +98,38 @@ export const NEW_ORG: Node = record('An org that has just been made.', {
 
 export const ADMISSIONS: Node = record('Whether new work is let in.', { paused: flag('True: it is not.') });
 
+export const LEDGER_AUDIT: Node = record(
+  'The auditor of the ledger: it rebuilds from postings, lines and holds what else is stored of money, and says where that differs.',
+  {
+    running: flag('Whether a pass is under way.'),
+    lastPass: record('The last whole pass; absent: none since this process became the active one.', {
+      startTime: time('When it began.'),
+      endTime: time('When it had ended.'),
+      orgs: count('Orgs that it went over.'),
+      lines: count('Lines of double entry that it went over.'),
+      unread: count('Orgs whose ledger could not be read.'),
+      findings: count('Things that differ.'),
+    }),
+    findings: {
+      type: 'array',
+      description: 'Of that pass, the first 100.',
+      items: {
+        ...record('Something that differs. What else it says depends on its type.', {
+          org: text('Id of the org.'),
+          type: {
+            ...text('What differs.'),
+            'x-known-values': [
+              ...['UnbalancedPosting', 'CounterDiffers', 'GrantDiffers', 'WalletDiffers', 'HoldDiffers', 'OrphanHold'],
+            ],
+          },
+        }),
+        additionalProperties: true,
+      },
+    },
+  },
+  ['lastPass'],
+);
+
 /** What a restart answers; `names` is `kind` or `uid`. */
 export function restarted(names: 'kind' | 'uid'): Node {
   return record('What was restarted.', { [names]: text('As it was asked for.'), restarted: flag('True.') });

@@ -2,7 +2,18 @@
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { json } from '../routes/declared/bodies.js';
 import { EVENT_TABLE } from '../../src/kinds/events/table.js';
-import { ACTOR, ADMISSIONS, NEW_ORG, ORG, PARKED, READINESS, restarted, SUPERVISOR, VERSION } from './answers.js';
+import {
+  ACTOR,
+  ADMISSIONS,
+  LEDGER_AUDIT,
+  NEW_ORG,
+  ORG,
+  PARKED,
+  READINESS,
+  restarted,
+  SUPERVISOR,
+  VERSION,
+} from './answers.js';
 import { attemptPaths } from './attempt-paths.js';
 import { declaredPaths } from './declared-paths.js';
 import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAMESPACE } from './parameters.js';
@@ -145,6 +156,12 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     '/ops/v1/admissions': {
       get: ops('readAdmissions', 'Whether new work is paused', ADMISSIONS),
       post: ops('setAdmissions', 'Pause or resume new work', ADMISSIONS, { body: json(ADMISSIONS) }),
+    },
+    '/ops/v1/ledger': {
+      get: ops('readLedgerAudit', 'What the last audit of the ledger has found', LEDGER_AUDIT),
+    },
+    '/ops/v1/ledger/audits': {
+      post: ops('auditLedger', 'Audit the ledger now', LEDGER_AUDIT, {}, 202),
     },
     ...open('/livez', 'readLiveness', 'Does the event loop of the process answer', 'text/plain'),
     ...open(

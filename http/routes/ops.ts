@@ -168,6 +168,16 @@ export function opsRoutes(router: Router, context: ServerContext): void {
   router.post('/ops/v1/admissions', readJson, async (ctx) => {
     ctx.body = await operators.admissions(bodyOf(ctx, Admissions).paused);
   });
+
+  router.get('/ops/v1/ledger', (ctx) => {
+    ctx.body = operators.ledger.state();
+  });
+  router.post('/ops/v1/ledger/audits', readJson, (ctx) => {
+    checkNothing(ctx);
+    operators.ledger.request();
+    ctx.status = 202;
+    ctx.body = operators.ledger.state();
+  });
 }
 
 /** The operators' own org: the key would end later than the one that it was made with. */

@@ -5,6 +5,7 @@ import type { Webhooks } from '../../actors/delivery/open.js';
 import { openAdmissionSwitch } from '../../storage/admissions.js';
 import type { AttemptTokens } from '../../storage/envelope/attempt-tokens.js';
 import { priceTags } from '../../storage/envelope/price-tags.js';
+import { openLeaderRows } from '../../storage/ledger/leader-rows.js';
 import { openRehearsal } from '../../storage/ledger/rehearsal.js';
 import { openTimers } from '../../storage/queues/timers.js';
 import { neverDialled } from '../engines/dialer/never-dialled.js';
@@ -43,6 +44,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
     pending: store.pending,
     responses: store.responses,
     secrets: deps.secrets,
+    ledger: openLeaderRows(store.postgres),
     async openCommitter(publish) {
       const committer = await store.openCommitter({
         lease,

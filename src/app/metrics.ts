@@ -1,6 +1,7 @@
 /** Metrics of everything behind HTTP. Labels are kinds and outcomes only: few, and never a name. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { ActorObserver, Actors } from '../../actors/open.js';
+import type { Auditor } from '../../actors/money/auditor.js';
 import type { Webhooks } from '../../actors/delivery/open.js';
 import type { DiskWatch } from './disk-space.js';
 import type { Log } from './log.js';
@@ -17,6 +18,7 @@ export interface Metrics {
   };
   /** Figures that are read when the metrics are scraped, from the leader's parts. */
   follow(actors: Pick<Actors, 'health' | 'sizes'>, webhooks: Pick<Webhooks, 'state'>): void;
+  followAuditor(auditor: Pick<Auditor, 'view'>): void;
   followDisk(disk: Pick<DiskWatch, 'free'>): void;
 }
 
@@ -113,6 +115,13 @@ export function openMetrics({ log, lostLines, version, pool, active }: MetricsOp
         problems.inc();
         log.warn({ message }, `a problem of ${part}`);
       },
+    },
+    followAuditor(auditor) {
+      gauge(
+        'troupe_ledger_findings',
+        'Things that differed in the last audit of the ledger.',
+        () => auditor.view().lastPass?.findings ?? 0,
+      );
     },
     followDisk(disk) {
       gauge('troupe_disk_free_bytes', 'Bytes free on the fullest disk of data directory and blobs.', disk.free);

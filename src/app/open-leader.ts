@@ -17,6 +17,7 @@ import { workBehind } from './behind.js';
 import { openPrices } from './catalog/prices.js';
 import { keepDeployment } from './deployment.js';
 import { watchDisk } from './disk-space.js';
+import { differences, showAudits, startAuditor } from './ledger-audit.js';
 import { observeNode } from './observe-node.js';
 import { openOperators } from './operator-api.js';
 import { startSweeps } from './sweeps.js';
@@ -68,6 +69,8 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
     if (directory !== undefined) attemptApi = await serveAttempts(directory, tokens, actors, log);
     webhooks.start(actors.router);
     startSweeps(deps, actors, stopping);
+    const auditor = startAuditor(deps, stopping);
+    metrics.followAuditor(auditor);
     const node = engine && observeNode(engine, actors, disk, metrics, stopping);
 
     const logs = {
@@ -81,11 +84,11 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
       resources: actors.resources,
       commands: actors.commands,
       files: actors.files,
-      logs: { open: (owner, uid, request, signal) => openLog(owner, uid, request, logs, signal) },
+      logs: { open: (owner, uid, request, signal, pace) => openLog(owner, uid, request, logs, signal, pace) },
       deliveries: openDeliveries(store, actors, webhooks),
-      operators: openOperators(actors, orgs, store.objects),
+      operators: openOperators(actors, orgs, store.objects, showAudits(auditor)),
       holdsLease: () => lease.held(),
-      behind: () => workBehind(actors, webhooks),
+      behind: () => [...workBehind(actors, webhooks), ...differences(auditor)],
       engineFacts: () => node?.facts(),
       onCredentialUse(address, uid) {
         void actors.router.send(address, uid, { type: 'Used', time: store.clock() });

@@ -1,7 +1,7 @@
-/** What `/ops/v1` sees and does: actors and their supervisors, admissions, and orgs. */
+/** What `/ops/v1` sees and does: actors and their supervisors, admissions, orgs, and the ledger's auditor. */
 import type { Actors } from '../../actors/open.js';
 import { createOrg, recoverOrg, type OrgDeps } from '../../actors/orgs.js';
-import type { Operators } from '../../http/deps.js';
+import type { LedgerAudits, Operators } from '../../http/deps.js';
 import type { Objects } from '../../storage/store.js';
 import { kindByName } from '../kinds/index.js';
 
@@ -11,6 +11,7 @@ export function openOperators(
   { operators, admissions }: Pick<Actors, 'operators' | 'admissions'>,
   orgs: OrgDeps,
   objects: Pick<Objects, 'addressOf'>,
+  ledger: LedgerAudits,
 ): Operators {
   const addressOf = async (uid: string) => (UID.test(uid) ? objects.addressOf(uid) : undefined);
   return {
@@ -34,6 +35,7 @@ export function openOperators(
       await operators.restartActor(address);
       return true;
     },
+    ledger,
     admissions: async (paused) => ({ paused: await admissions(paused) }),
     async orgs() {
       const rows = await orgs.rows.list();

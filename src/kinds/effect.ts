@@ -112,6 +112,8 @@ export type LaterEffect =
    */
   | { readonly type: 'CountPlaces'; readonly count?: string | undefined }
   /** A WebhookEndpoint is paused or going: its deliveries of events up to this commit that are still pending are given up. */
-  | { readonly type: 'AbandonDeliveries' };
+  | { readonly type: 'AbandonDeliveries' }
+  /** The object has ended: show what the ledger says of its cost from now on, so that its status says when that is final. */
+  | { readonly type: 'ShowCost' };
 
 export type Effect = CommitEffect | LaterEffect;

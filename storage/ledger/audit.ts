@@ -26,14 +26,13 @@ export type LedgerFinding =
 /** At most `limit` findings of each type; none: the org's books are right. Rejects with a `RefusalError` Unavailable. */
 export async function auditLedger(postgres: Postgres, org: string, limit = 100): Promise<readonly LedgerFinding[]> {
   const values = [org, limit];
-  const [postings, counters, grants, wallet, holds, orphans] = await Promise.all([
-    postgres.readRows<[string, string]>(POSTINGS, values),
-    postgres.readRows<[string, string, string, string]>(COUNTERS, values),
-    postgres.readRows<[string, string, string]>(GRANTS, values),
-    postgres.readRows<[string, string]>(WALLET, [org]),
-    postgres.readRows<[string]>(HOLDS, values),
-    postgres.readRows<[string, CostOwner]>(ORPHANS, values),
-  ]);
+  // One after the other: each may take long, and others read as well.
+  const postings = await postgres.readRows<[string, string]>(POSTINGS, values);
+  const counters = await postgres.readRows<[string, string, string, string]>(COUNTERS, values);
+  const grants = await postgres.readRows<[string, string, string]>(GRANTS, values);
+  const wallet = await postgres.readRows<[string, string]>(WALLET, [org]);
+  const holds = await postgres.readRows<[string]>(HOLDS, values);
+  const orphans = await postgres.readRows<[string, CostOwner]>(ORPHANS, values);
   return [
     ...postings.map(([posting, sumUSD]) => ({ type: 'UnbalancedPosting', posting, sumUSD }) as const),
     ...counters.map(

@@ -1,4 +1,4 @@
-/** Reads of the ledger for status, the wallet and its entries. Bounded in rows. Nothing here decides about money: only the commit does. */
+/** Reads of the ledger for the wallet and its entries. Bounded in rows. Nothing here decides about money: only the commit does. */
 import { emptyCounter, type Counter } from '../../src/money/book.js';
 import { WALLET } from '../../src/money/counters.js';
 import type { Hold, Segment } from '../../src/money/hold.js';
@@ -6,12 +6,6 @@ import type { WalletMode } from '../../src/money/limits.js';
 import { USD } from '../../src/money/usd.js';
 import type { Postgres, Statement } from '../postgres.js';
 import { counterOf, COUNTER_COLUMNS, holdOf, type CounterRow } from './rows.js';
-
-export interface ChangedCounter {
-  readonly org: string;
-  readonly counter: Counter;
-  readonly revision: number;
-}
 
 export interface WalletFigures {
   readonly mode: WalletMode;
@@ -39,33 +33,16 @@ export interface LedgerEntry {
   readonly lines: readonly { readonly account: string; readonly amountUSD: string }[];
 }
 
-export interface ReachedThreshold {
-  readonly org: string;
-  /** uid of the Budget. */
-  readonly budget: string;
-  /** A month, or `total`. */
-  readonly period: string;
-  readonly threshold: number;
-}
-
 /** Each rejects with a `RefusalError` Unavailable when Postgres does not answer. */
 export interface LedgerReads {
   /** Zero where nothing was ever spent or held. */
   counter(org: string, name: string): Promise<Counter>;
-  /** Whole store: counters that have changed since their status was written, at most `limit`. */
-  changedCounters(limit: number): Promise<readonly ChangedCounter[]>;
-  /** Their status has these revisions. */
-  counterShown(shown: readonly ChangedCounter[]): Promise<void>;
   hold(org: string, key: string): Promise<Hold | undefined>;
   /** Those of one object, at most `limit`. */
   holdsOf(org: string, uid: string, limit: number): Promise<readonly Hold[]>;
   wallet(org: string): Promise<WalletFigures>;
   /** Those behind a position, in order, at most `limit`; only those that count in `month` (`2026-11`), where one is given. */
   entries(org: string, after: number, limit: number, month?: string): Promise<readonly LedgerEntry[]>;
-  /** Whole store: thresholds whose notice was not sent, at most `limit`. */
-  unnoticed(limit: number): Promise<readonly ReachedThreshold[]>;
-  /** Their notices are on their way. */
-  noticed(thresholds: readonly ReachedThreshold[]): Promise<void>;
 }
 
 export function openLedgerReads(postgres: Postgres): LedgerReads {
@@ -73,20 +50,6 @@ export function openLedgerReads(postgres: Postgres): LedgerReads {
     async counter(org, name) {
       const [row] = await postgres.readRows<CounterRow>(COUNTER, [org, name]);
       return row === undefined ? emptyCounter(name) : counterOf(row);
-    },
-    async changedCounters(limit) {
-      const rows = await postgres.readRows<[...CounterRow, number]>(CHANGED, [limit]);
-      return rows.map((row) => {
-        const [org, , , , , , , , , , , revision] = row;
-        const [, ...rest] = row.slice(0, -1) as CounterRow;
-        return { org, counter: counterOf([org, ...rest]), revision };
-      });
-    },
-    async counterShown(shown) {
-      if (shown.length === 0) return;
-      await postgres.write(SHOWN, [
-        JSON.stringify(shown.map(({ org, counter: { counter }, revision }) => ({ org, counter, revision }))),
-      ]);
     },
     async hold(org, key) {
       const [row] = await postgres.readRows<[number, string]>(HOLD, [org, key]);
@@ -106,13 +69,6 @@ export function openLedgerReads(postgres: Postgres): LedgerReads {
         ? postgres.readRows<EntryRow>(ENTRIES, [org, after, limit])
         : postgres.readRows<EntryRow>(ENTRIES_OF_MONTH, [org, after, limit, month]));
       return rows.map(entryOf);
-    },
-    async unnoticed(limit) {
-      const rows = await postgres.readRows<[string, string, string, number]>(UNNOTICED, [limit]);
-      return rows.map(([org, budget, period, threshold]) => ({ org, budget, period, threshold }));
-    },
-    async noticed(thresholds) {
-      if (thresholds.length > 0) await postgres.write(NOTICED, [JSON.stringify(thresholds)]);
     },
   };
 }
@@ -158,27 +114,6 @@ const COUNTER: Statement = {
   text: `SELECT ${COUNTER_COLUMNS} FROM counters c WHERE c.org = $1 AND c.counter = $2`,
 };
 
-const CHANGED: Statement = {
-  name: 'changed counters',
-  text: `
-SELECT ${COUNTER_COLUMNS}, c.revision FROM counters c WHERE c.revision <> c.shown ORDER BY c.org, c.counter LIMIT $1`,
-};
-
-/**
- * Precondition: none. Result: counters that are still at these revisions are not read again; others are. It waits for no row: a commit that
- * waited for it in turn would hold up all others, and a row that is being written is to be read again anyway.
- */
-const SHOWN: Statement = {
-  name: 'counters shown',
-  text: `
-UPDATE counters c SET shown = f.seen FROM (
-  SELECT c.org, c.counter, g.revision AS seen
-  FROM json_to_recordset($1::json) AS g(org text, counter text, revision bigint)
-  JOIN counters c ON (c.org, c.counter) = (g.org, g.counter)
-  FOR NO KEY UPDATE OF c SKIP LOCKED
-) f WHERE (c.org, c.counter) = (f.org, f.counter)`,
-};
-
 const HOLD: Statement = { name: 'hold', text: 'SELECT format, body FROM holds WHERE org = $1 AND key = $2' };
 
 const HOLDS_OF: Statement = {
@@ -209,20 +144,4 @@ const ENTRIES_OF_MONTH: Statement = {
   name: 'ledger entries of a month',
   text: `${ENTRY_COLUMNS} AND p.period = $4 AND p.time >= ($4::text || '-01 00:00:00+00')::timestamptz
 ORDER BY p.position LIMIT $3`,
-};
-
-const UNNOTICED: Statement = {
-  name: 'unnoticed thresholds',
-  text: `
-SELECT org, budget, period, threshold FROM thresholds WHERE NOT noticed
-ORDER BY org, budget, period, threshold LIMIT $1`,
-};
-
-/** Precondition: none. Result: these need no notice any more. */
-const NOTICED: Statement = {
-  name: 'noticed thresholds',
-  text: `
-UPDATE thresholds t SET noticed = true
-FROM json_to_recordset($1::json) AS g(org text, budget text, period text, threshold int)
-WHERE (t.org, t.budget, t.period, t.threshold) = (g.org, g.budget, g.period, g.threshold)`,
 };

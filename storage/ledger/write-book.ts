@@ -2,6 +2,7 @@
 import { emptyCounter, type Book, type BookState } from '../../src/money/book.js';
 import { thresholdsReached } from '../../src/money/apply.js';
 import { monthOf, parseCounter } from '../../src/money/counters.js';
+import type { CostOwner } from '../../src/money/payer.js';
 import type { Session } from '../commit/session.js';
 import { counterChange, holdRow } from './rows.js';
 
@@ -83,8 +84,11 @@ function rowsOf(books: readonly ChangedBook[], now: number): Rows {
       else rows.caps.push({ org, uid, limit: limit.toFixed() });
     }
     for (const [name, counter] of differences(before.counters, book.counters))
-      if (counter !== undefined)
-        rows.counters.push(counterChange(org, before.counters.get(name) ?? emptyCounter(name), counter));
+      if (counter !== undefined) {
+        const known = before.counters.get(name);
+        const owner = known === undefined ? ownerOf(changed, name) : undefined;
+        rows.counters.push({ ...counterChange(org, known ?? emptyCounter(name), counter), owner });
+      }
     for (const [uid, grant] of differences(before.grants, book.grants)) {
       if (grant === undefined) continue;
       const { amountUSD, remainingUSD, expires = null } = grant;
@@ -99,6 +103,18 @@ function rowsOf(books: readonly ChangedBook[], now: number): Rows {
     rows.thresholds.push(...thresholdsOf(changed, now));
   }
   return rows;
+}
+
+/** Whose cost a new counter is: a hold that counts in it says so. */
+function ownerOf({ before, book }: ChangedBook, counter: string): CostOwner | undefined {
+  const name = parseCounter(counter);
+  if (name.of !== 'Cost') return undefined;
+  for (const holds of [book.holds, before.holds])
+    for (const { payer } of holds.values()) {
+      const owner = payer.costs.find(({ uid }) => uid === name.uid);
+      if (owner !== undefined) return owner;
+    }
+  return undefined;
 }
 
 function addPostings(rows: Rows, { org, book, versionOf }: ChangedBook): void {
@@ -169,7 +185,7 @@ DELETE FROM caps c USING json_to_recordset($1::json) AS g(org text, uid text) WH
 const ADD_TO_COUNTERS = `
 WITH g AS MATERIALIZED (
   SELECT * FROM json_to_recordset($1::json) AS g(org text, counter text, spent numeric, held numeric, opening numeric,
-    holders bigint, boot numeric, running numeric, restore numeric, teardown numeric, covered text[])
+    holders bigint, boot numeric, running numeric, restore numeric, teardown numeric, covered text[], owner jsonb)
 ), known AS (
   UPDATE counters c
   SET spent_usd = c.spent_usd + g.spent, held_usd = c.held_usd + g.held, opening_usd = c.opening_usd + g.opening,
@@ -180,8 +196,8 @@ WITH g AS MATERIALIZED (
   RETURNING c.org, c.counter
 )
 INSERT INTO counters (org, counter, spent_usd, held_usd, opening_usd, holders, boot_usd, running_usd, restore_usd,
-  teardown_usd, covered, revision)
-SELECT org, counter, spent, held, opening, holders, boot, running, restore, teardown, covered, 1
+  teardown_usd, covered, owner, revision)
+SELECT org, counter, spent, held, opening, holders, boot, running, restore, teardown, covered, owner, 1
 FROM g WHERE NOT EXISTS (SELECT FROM known k WHERE (k.org, k.counter) = (g.org, g.counter))`;
 
 const SET_GRANTS = `

@@ -8,9 +8,12 @@ import { apiKeyKind } from '../../src/kinds/apikey/index.js';
 import { memberKind } from '../../src/kinds/member/index.js';
 import { namespaceKind } from '../../src/kinds/project/index.js';
 import { serviceAccountKind } from '../../src/kinds/serviceaccount/index.js';
+import type { MoneyOperation, OperationResult } from '../../src/money/operation.js';
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { openAdmissionSwitch } from '../../storage/admissions.js';
+import type { Committer } from '../../storage/commit/request.js';
+import { openLeaderRows } from '../../storage/ledger/leader-rows.js';
 import { openStore, type Store } from '../../storage/open.js';
 import { openTimers } from '../../storage/queues/timers.js';
 import { COUNTER } from './toy-kinds.js';
@@ -18,6 +21,8 @@ import { COUNTER } from './toy-kinds.js';
 export interface RuntimeFixture {
   readonly actors: Actors;
   readonly store: Store;
+  /** Carries out operations of the org's money, all of which the ledger has to take. */
+  ledger(...operations: MoneyOperation[]): Promise<readonly OperationResult[]>;
   readonly crashes: { errorClass: string; parked: boolean }[];
   write(address: Address, write: Partial<WriteRequest> & { verb: string }): Promise<WriteReply>;
   make(name: string, spec?: unknown): Promise<WriteReply>;
@@ -40,6 +45,8 @@ export async function openRuntime(
     passivateAfterMs?: number;
     engine?: ComputeEngine;
     cacheBytes?: number;
+    /** Beside the usual ones. */
+    kinds?: readonly KindDefinition[];
     /** Throws when storage is to be away for reads of books, waits when it is to hang. */
     beforeSlots?: () => void | Promise<void>;
   } = {},
@@ -49,8 +56,9 @@ export async function openRuntime(
   holders += 1;
   const lease = await store.acquire({ holder: `runtime-${holders}`, ttl: 2_000 }, stopping.signal);
   const crashes: RuntimeFixture['crashes'] = [];
+  let committer: Committer | undefined;
   const actors = await openActors({
-    kinds: KINDS,
+    kinds: [...KINDS, ...(settings.kinds ?? [])],
     clock: store.clock,
     objects: {
       ...store.objects,
@@ -63,11 +71,14 @@ export async function openRuntime(
     pending: store.pending,
     responses: store.responses,
     secrets: { open: async () => undefined, recognise: async () => [], seal: () => Buffer.alloc(0) },
+    ledger: openLeaderRows(store.postgres),
     admissions: openAdmissionSwitch(store.postgres),
     abandonDeliveries: () => Promise.resolve(),
     forgetBlobs: () => Promise.resolve(),
-    openCommitter: (publish) =>
-      store.openCommitter({ lease, publish, onFenced: () => undefined, objectsPerOrg: 1_000_000 }),
+    async openCommitter(publish) {
+      committer = await store.openCommitter({ lease, publish, onFenced: () => undefined, objectsPerOrg: 1_000_000 });
+      return committer;
+    },
     openTimers: (fire) =>
       openTimers({
         store: store.pending,
@@ -116,6 +127,11 @@ export async function openRuntime(
     actors,
     store,
     crashes,
+    async ledger(...operations) {
+      const result = await committer?.ledger(ORG, operations);
+      if (result?.outcome !== 'Committed') throw new Error(`the ledger did not commit: ${JSON.stringify(result)}`);
+      return result.results;
+    },
     write,
     make: (name, spec = {}) => write(counterAt(name), { verb: 'create', body: { metadata: { name }, spec } }),
     async status(name) {

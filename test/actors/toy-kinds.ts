@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ApiObject } from '../../src/api/object.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
+import { cost } from '../../src/kinds/shapes/status.js';
 import type { Decision, Machine, SlotRow } from '../../src/kinds/machine.js';
 
 interface CounterStatus {
@@ -98,3 +99,40 @@ export const COUNTER: KindDefinition = {
   initialStatus: () => ({ told: 0, timers: 0 }),
   machine: counter,
 };
+
+/** A kind that costs: it has ended when its spec says so, and its status lists what the ledger says to it otherwise. */
+export function toldKind(kind: string): KindDefinition {
+  type Status = { readonly phase?: string; readonly messages?: readonly string[] };
+  const decide: Machine['decide'] = (current, _side, message) => {
+    const { spec, status } = current.object as ApiObject<{ done?: boolean }, Status>;
+    switch (message.type) {
+      case 'Created':
+      case 'Updated':
+        return { outcome: 'Next', status: { ...status, phase: spec.done === true ? 'Done' : 'Running' }, effects: [] };
+      case 'MessageReceived': {
+        const messages = [...(status.messages ?? []), JSON.stringify(message.content)];
+        return { outcome: 'Next', status: { ...status, messages }, effects: [] };
+      }
+      default:
+        return { outcome: 'Ignored' };
+    }
+  };
+  return {
+    ...COUNTER,
+    ...{ kind, plural: `${kind.toLowerCase()}s`, singular: kind.toLowerCase() },
+    scope: kind === 'Budget' ? 'org' : 'project',
+    description: 'Lists what it is told.',
+    schema: {
+      spec: z.object({ done: z.boolean().optional(), maxCostUSD: z.string().optional() }),
+      status: z.object({
+        phase: z.string().optional(),
+        messages: z.array(z.string()).optional(),
+        ...(kind === 'Budget' ? {} : { cost: cost.optional() }),
+      }),
+      immutable: [],
+      raiseOnly: [],
+    },
+    initialStatus: () => ({}),
+    machine: { decide, isTerminal: (status) => (status as Status).phase === 'Done' },
+  };
+}

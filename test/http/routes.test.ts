@@ -347,6 +347,7 @@ test('outputs are listed and downloaded by name and index', async (t) => {
 
 test('operators alone see supervisors and make orgs', async (t) => {
   const restarted: string[] = [];
+  let audits = 0;
   const operators: HttpDeps['operators'] = {
     supervisors: async (kind) => (kind === undefined ? [{ kind: 'Job' }] : kind === 'Job' ? { kind } : undefined),
     async parked(kind, limit, after = '') {
@@ -360,6 +361,7 @@ test('operators alone see supervisors and make orgs', async (t) => {
     actor: async (uid) => (uid === 'u1' ? { uid } : undefined),
     restartActor: async (uid) => uid === 'u1',
     admissions: async (paused = false) => ({ paused }),
+    ledger: { state: () => ({ running: audits > 0, findings: [] }), request: () => void (audits += 1) },
     orgs: async () => [{ org: 'bootstrap', name: 'bootstrap', creationTimestamp: '2026-01-02T03:04:05Z' }],
     createOrg: async (name) =>
       name === 'taken' ? { outcome: 'Taken' } : { outcome: 'Created', org: 'o-1', key: 'svc_x' },
@@ -408,6 +410,12 @@ test('operators alone see supervisors and make orgs', async (t) => {
   t.is((await api.call('/ops/v1/actors/u1', { headers })).status, 200);
   t.is((await post('/ops/v1/actors/u2/restarts', '')).status, 404);
   t.deepEqual(await json(post('/ops/v1/admissions', '{"paused":true}')), { paused: true });
+  t.deepEqual(await json(api.call('/ops/v1/ledger', { headers })), { running: false, findings: [] });
+  t.is((await post('/ops/v1/ledger/audits', '{"org":"acme"}')).status, 422);
+  t.is((await post('/ops/v1/ledger/audits', '')).status, 202);
+  t.deepEqual(await json(post('/ops/v1/ledger/audits', '{}')), { running: true, findings: [] });
+  t.is(audits, 2);
+  t.is((await api.call('/ops/v1/ledger', {})).status, 403);
   t.is((await api.call('/ops/v1/nothing', { headers })).status, 404);
   t.deepEqual(api.logged, []);
 });

@@ -53,6 +53,42 @@ test('a Job that has run is charged once for its time, holds nothing any more, a
   t.is(Number(posted?.['sum']), spent, 'the counter is the sum of what was posted');
 });
 
+test('a Job shows what it costs while it runs and when that is final, its Attempt what it has cost, and the audit of the ledger finds nothing', async (t) => {
+  await jobs.post('shown', { command: sh('exec sleep 600'), resources: { ...SMALL, cpu: '1' }, maxCostUSD: '3' });
+  const cost = (job: unknown, field: string): unknown => valueAt(job, 'status', 'cost', field);
+  const running = await jobs.once('shown', 'shows its rate', (job) => cost(job, 'rateUSDPerHour') !== undefined);
+  // A core at a cent an hour, and its memory.
+  t.regex(String(cost(running, 'rateUSDPerHour')), /^0\.01\d*$/);
+  t.is(cost(running, 'limitUSD'), '3.00');
+  t.is(cost(running, 'final'), false);
+  t.true(Date.parse(String(cost(running, 'fundedUntilTime'))) > Date.now());
+  t.is((await jobs.client().merge(`${JOBS}/shown`, { spec: { state: 'Cancelled' } })).status, 200);
+  const last = await jobs.once('shown', 'is final', (job) => cost(job, 'final') === true);
+  t.is(phaseOf(last), 'Cancelled');
+  t.is(cost(last, 'heldUSD'), '0.00');
+  t.is(cost(last, 'rateUSDPerHour'), undefined);
+  const [counter] = await spentOn(uidOf(last));
+  const total = String(cost(last, 'totalUSD'));
+  t.true(Number(total) > 0);
+  t.is(Number(total), Number(counter?.['spent_usd']));
+  const actual = await until('the Attempt shows it', async () => {
+    const [attempt] = await jobs.attempts('shown');
+    const found = valueAt(attempt?.body, 'status', 'actual') as { costUSD?: string; hours?: number } | undefined;
+    return found?.costUSD === total ? found : undefined;
+  });
+  t.true(Number(actual.hours) > 0);
+
+  const audit = async () => (await jobs.client().get('/ops/v1/ledger')).body;
+  t.is((await jobs.client().post('/ops/v1/ledger/audits', {})).status, 202);
+  const passed = await until('a pass ends', async () => {
+    const seen = await audit();
+    return valueAt(seen, 'running') === false && Number(valueAt(seen, 'lastPass', 'lines')) > 0 && seen;
+  });
+  t.deepEqual(valueAt(passed, 'findings'), []);
+  t.false((await jobs.client().get('/readyz')).text.includes('ledger'));
+  t.regex((await jobs.client().get('/metrics')).text, /troupe_ledger_findings 0/);
+});
+
 test('work that waits holds its first minutes, and gives them up when it is suspended or deleted', async (t) => {
   const job = await jobs.post('waits', { command: ['true'], resources: { cpu: '10000' } });
   const uid = uidOf(job);

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { auditLedger } from '../../storage/ledger/audit.js';
 import { readDueHolds } from '../../storage/ledger/due-holds.js';
+import { openProjectionRows } from '../../storage/ledger/projection.js';
 import { openLedgerReads } from '../../storage/ledger/reads.js';
 import { storedSweeps } from '../../storage/run-sweeps.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
@@ -108,21 +109,63 @@ test('holds are due when their money ends, the longest due first, at most as man
   );
 });
 
-test('counters whose status is behind are read until it is written, and a change meanwhile is not lost', async (t) => {
+test('counters whose status is behind are read with the object that shows them until it does, and a change meanwhile is not lost', async (t) => {
   const f = await openFixture(t);
+  const rows = openProjectionRows(f.store.postgres);
   const reads = openLedgerReads(f.store.postgres);
   await some(f);
-  const all = await reads.changedCounters(100);
+  await ledger(f, { op: 'Renew', key: 'c' });
+  const query = { after: { org: '', counter: '' }, limit: 100, budgetsShownBefore: 0, objectsShownBefore: 0 };
+  const all = await rows.changed(query);
   t.deepEqual(
-    all.map(({ counter: { counter } }) => counter.replace(/\d{4}-\d\d/, 'month')),
-    ['budget/b/total', 'budget/n/month', 'cost/parent', 'cost/uid-a', 'cost/uid-c', 'wallet'],
+    all.map(({ counter: { counter }, owner }) => [counter.replace(/\d{4}-\d\d/, 'month'), owner?.kind, owner?.name]),
+    [
+      ['budget/b/total', 'Budget', 'b'],
+      ['budget/n/month', 'Budget', 'n'],
+      ['cost/parent', 'Attempt', 'uid-a'],
+      ['cost/uid-a', 'Attempt', 'uid-a'],
+      ['cost/uid-c', 'Attempt', 'uid-c'],
+    ],
+    'the wallet is shown nowhere',
   );
-  t.is((await reads.changedCounters(2)).length, 2);
+  const first = all[0];
+  t.is(first?.refusing, true, 'a renewal got nothing from it');
+  const page = await rows.changed({ ...query, after: { org: 'o-1', counter: 'cost/parent' }, limit: 1 });
+  t.deepEqual(
+    page.map(({ counter: { counter } }) => counter),
+    ['cost/uid-a'],
+  );
+  t.deepEqual(
+    (
+      await rows.holdsOf(
+        [
+          { org: 'o-1', uid: 'parent' },
+          { org: 'o-1', uid: 'uid-c' },
+        ],
+        9,
+      )
+    ).map(({ key }) => key),
+    ['c'],
+    'once, though it counts in both, and what has ended does not bill',
+  );
+  t.deepEqual(await rows.holdsOf([{ org: 'o-2', uid: 'parent' }], 9), []);
+
+  const showing = all.map(({ org, counter: { counter }, revision }) => ({ org, counter, revision }));
+  await ledger(f, { op: 'Bill', key: 'c', segment: 'Running', from: Number.MAX_SAFE_INTEGER });
+  await rows.shown(showing, 1_000);
+  const namesAt = async (now: number): Promise<string[]> =>
+    (await rows.changed({ ...query, budgetsShownBefore: now, objectsShownBefore: now })).map(
+      ({ counter: { counter } }) => counter,
+    );
+  t.deepEqual(await namesAt(999), [], 'what is held for changes all the time, and is not shown each time');
+  t.true((await namesAt(1_000)).includes('cost/uid-c'));
+  t.false((await namesAt(1_000)).includes('cost/uid-a'));
   await ledger(f, { op: 'Release', key: 'c' });
-  await reads.counterShown(all);
-  const names = (await reads.changedCounters(100)).map(({ counter: { counter } }) => counter);
-  t.false(names.includes('cost/uid-a'));
-  t.true(names.includes('cost/uid-c'));
+  t.true((await namesAt(999)).includes('cost/uid-c'), 'an end is shown at once');
+  t.deepEqual(
+    (await rows.named([{ org: 'o-1', counter: 'cost/uid-a' }])).map(({ owner }) => owner?.uid),
+    ['uid-a'],
+  );
   const own = await reads.counter('o-1', 'cost/uid-a');
   t.deepEqual([own.spentUSD.toFixed(2), own.heldUSD.toFixed(), own.segments.Teardown?.gt(0)], ['0.25', '0', true]);
   t.is((await reads.counter('o-2', 'cost/uid-a')).spentUSD.toFixed(), '0');
@@ -163,9 +206,9 @@ test('entries are read page by page behind a position, with their lines; the wal
 
 test('a threshold is stored once in a period, by what is spent and by a lowered limit, until its notice is on its way', async (t) => {
   const f = await openFixture(t);
-  const reads = openLedgerReads(f.store.postgres);
+  const reads = openProjectionRows(f.store.postgres);
   await some(f);
-  const half = { org: 'o-1', budget: 'b', period: 'total', threshold: 50 };
+  const half = { org: 'o-1', budget: 'b', name: 'b', period: 'total', threshold: 50 };
   t.deepEqual(await reads.unnoticed(10), [half]);
   await reads.noticed([half]);
   t.deepEqual(await reads.unnoticed(10), []);

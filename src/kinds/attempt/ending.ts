@@ -76,7 +76,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     progress: { ...current.object.status.progress, stage: phase === 'Cancelled' ? 'Stopped' : lost ? 'Lost' : phase },
     ...(exitCode !== undefined && { exitCode }),
     ...(signal !== undefined && { signal }),
-    ...(acquired !== undefined && { actual: { costUSD: '0.00', hours: hours(acquired, time) } }),
+    ...(acquired !== undefined && { actual: { costUSD: '0.00', ...status.actual, hours: hours(acquired, time) } }),
     ...(lost && { interruption: interruption(status, time) }),
     timings: { ...status.timings, finishedTime },
   };

@@ -163,6 +163,7 @@ export async function openTestApi(
       actor: unwired,
       restartActor: unwired,
       admissions: unwired,
+      ledger: { state: unwired, request: unwired },
       orgs: unwired,
       createOrg: unwired,
       recoverOrg: unwired,

@@ -1,0 +1,127 @@
+/**
+ * Renews holds when they are due: each second those whose time has come are charged until now and get money for the time ahead, in groups,
+ * through the ledger alone. So a renewal wakes no actor. The Attempt that holds hears of it only when its money ends (`FundingRefused`), or
+ * comes back (`FundingRestored`).
+ *
+ * Nothing is lost in a crash: the time of renewal is in the hold's row, and a refused hold is tried again every few seconds, so a process
+ * that does not know what was said says it again; of a hold older than itself it says so in both cases.
+ *
+ * I10: at most MOST_DUE holds a round, GROUP in one member of a commit, one member of an org at a time, orgs beside each other. Holds that
+ * became due together are so spread over rounds, and stay spread. At most MOST_UNTOLD messages wait for their receiver; what finds no
+ * place is said at the next renewal.
+ */
+import { LRUCache } from 'lru-cache';
+import type { ObjectMessage } from '../../src/kinds/object-message.js';
+import type { Applied, OperationResult } from '../../src/money/operation.js';
+import type { CostOwner } from '../../src/money/payer.js';
+import type { Committer } from '../../storage/commit/request.js';
+import type { DueHold, DueHolds } from '../../storage/ledger/due-holds.js';
+import type { Clock } from '../../storage/store.js';
+import type { MessageRouter } from '../message-router.js';
+import { tick } from './ticker.js';
+
+const EVERY_MS = 1_000;
+const MOST_DUE = 1_000;
+/** A member of a commit holds the clock's lock for as long as its operations take. */
+const GROUP = 100;
+const MOST_UNTOLD = 10_000;
+/** Holds of which it is known what their owner has heard. */
+const MOST_KNOWN = 100_000;
+
+export interface RenewalDeps {
+  due(now: number, limit: number): Promise<DueHolds>;
+  readonly ledger: Committer['ledger'];
+  readonly send: MessageRouter['send'];
+  readonly clock: Clock;
+  onProblem(message: string): void;
+}
+
+type Funding = Extract<ObjectMessage, { type: 'FundingRefused' | 'FundingRestored' }>;
+
+interface Untold {
+  readonly org: string;
+  readonly owner: CostOwner;
+  readonly message: Funding;
+  sending: boolean;
+}
+
+/** Goes on until `stopping` is aborted; resolves then. */
+export function renewHolds(deps: RenewalDeps, stopping: AbortSignal): Promise<void> {
+  const startedAt = deps.clock();
+  /** What the owner of a hold was last told, by org and key. */
+  const told = new LRUCache<string, Funding['type']>({ max: MOST_KNOWN });
+  const untold = new Map<string, Untold>();
+
+  function note(org: string, hold: DueHold, result: OperationResult): void {
+    if (result.outcome !== 'Applied') return;
+    const id = `${org}/${hold.key}`;
+    const message = messageOf(hold, result);
+    if (message === undefined || told.get(id) === message.type) return;
+    // A hold that this process saw placed, and never refused, has nothing to be restored.
+    if (message.type === 'FundingRestored' && !told.has(id) && hold.placedAt >= startedAt) return;
+    if (untold.size >= MOST_UNTOLD && !untold.has(id)) return;
+    told.set(id, message.type);
+    untold.set(id, { org, owner: hold.owner, message, sending: false });
+  }
+
+  /** One group; whether the ledger took it. */
+  async function renew(org: string, holds: readonly DueHold[]): Promise<boolean> {
+    const operations = holds.map(({ key, sequence }) => ({ op: 'Renew', key, sequence }) as const);
+    const answer = await deps.ledger(org, operations);
+    if (answer.outcome !== 'Committed') return false;
+    answer.results.forEach((result, i) => {
+      const hold = holds[i];
+      if (hold !== undefined) note(org, hold, result);
+    });
+    return true;
+  }
+
+  function tell(): void {
+    for (const [id, entry] of untold) {
+      if (entry.sending) continue;
+      entry.sending = true;
+      const { org, owner, message } = entry;
+      const { kind, project, name, uid } = owner;
+      void deps.send({ org, kind, project, name }, uid, message).then((delivery) => {
+        entry.sending = false;
+        const heard = delivery === 'Done' || delivery === 'Absent';
+        if (heard && untold.get(id) === entry) untold.delete(id);
+      });
+    }
+  }
+
+  async function round(): Promise<void> {
+    const due = await deps.due(deps.clock(), MOST_DUE);
+    const groups = [...due].map(([org, holds]) => ({ org, groups: groupsOf(holds) }));
+    for (let turn = 0; groups.some(({ groups: own }) => turn < own.length); turn++) {
+      if (stopping.aborted) return;
+      const taken = await Promise.all(
+        groups.flatMap(({ org, groups: own }) => {
+          const group = own[turn];
+          return group === undefined ? [] : [renew(org, group)];
+        }),
+      );
+      tell();
+      // The rows stay due.
+      if (taken.includes(false)) throw new Error('holds could not be renewed: the ledger did not answer');
+    }
+    tell();
+  }
+
+  return tick({ every: EVERY_MS, round, onProblem: deps.onProblem }, stopping);
+}
+
+/** What waits for a place has an amount, and no time that is funded: nothing ends. */
+function messageOf({ sequence }: DueHold, { refusal, fundedUntil }: Applied): Funding | undefined {
+  // Each renewal raises the sequence by one.
+  if (refusal === undefined) return { type: 'FundingRestored', sequence: sequence + 1 };
+  if (fundedUntil === undefined) return undefined;
+  const { by, name, availableUSD } = refusal;
+  return { type: 'FundingRefused', by, name, availableUSD, until: fundedUntil, sequence: sequence + 1 };
+}
+
+function groupsOf(holds: readonly DueHold[]): (readonly DueHold[])[] {
+  const groups: (readonly DueHold[])[] = [];
+  for (let from = 0; from < holds.length; from += GROUP) groups.push(holds.slice(from, from + GROUP));
+  return groups;
+}

@@ -1,0 +1,46 @@
+/** Opens what keeps money going beside the objects' own commits: renewals of holds, what statuses show of the ledger, and notices. */
+import { costCounter } from '../src/money/counters.js';
+import type { ActorsDeps } from './deps.js';
+import { sendNotices } from './money/notices.js';
+import { openProjection } from './money/projection.js';
+import { renewHolds } from './money/renewals.js';
+import type { ObjectsPart } from './open-objects.js';
+import { delay } from './wait.js';
+
+/** Longest wait for a round that is under way when all of it ends (ms). */
+const END_WITHIN_MS = 5_000;
+
+export type MoneyPart = ReturnType<typeof openMoney>;
+
+export function openMoney(
+  { ledger, clock, observe, stopping }: ActorsDeps,
+  { committer, router }: Pick<ObjectsPart, 'committer' | 'router'>,
+) {
+  const { send } = router;
+  const onProblem = (what: string) => (message: string) => observe.problem('the ledger', `${what}: ${message}`);
+  const projection = openProjection({ rows: ledger, send, clock, onProblem: onProblem('costs are not shown') });
+  let running: Promise<unknown> = Promise.resolve();
+  return {
+    askCost: (org: string, uid: string): void => projection.ask({ org, counter: costCounter(uid) }),
+    /** Begins; goes on until `stopping` is aborted. */
+    start(): void {
+      running = Promise.all([
+        renewHolds(
+          {
+            ...{ due: ledger.due, ledger: committer.ledger, send, clock },
+            onProblem: onProblem('holds are not renewed'),
+          },
+          stopping,
+        ),
+        projection.run(stopping),
+        sendNotices({ rows: ledger, send, onProblem: onProblem('Budgets are not told') }, stopping),
+      ]);
+    },
+    /** Precondition: `stopping` is aborted. Lets rounds end that are under way. */
+    async close(): Promise<void> {
+      const patience = new AbortController();
+      await Promise.race([running, delay(END_WITHIN_MS, patience.signal)]);
+      patience.abort();
+    },
+  };
+}
