@@ -1,6 +1,6 @@
 /** Budgets, the wallet and its ledger as a client sees them, at a service that runs no work. */
 import test from 'ava';
-import { USD } from '../../src/money/usd.js';
+import { showUSD, sumUSD, USD } from '../../src/money/usd.js';
 import { openPostgres } from '../../storage/postgres.js';
 import { listAt, numberAt, objectOf, path, textAt, valueAt, type Client } from '../e2e/client.js';
 import { shareRunning, type Running } from '../e2e/running.js';
@@ -44,6 +44,15 @@ test('the first org has its credits from the start, as a grant, in its wallet an
   ]);
   const made = await owner.post(GRANTS, objectOf('CreditGrant', 'mine', { amountUSD: '5.00', source: 'Promo' }));
   t.is(made.status, 405, 'only the service gives credits');
+});
+
+test('the entries of the ledger add up: each to zero with its other side, and all of them to the balance', async (t) => {
+  const items = listAt((await owner.get(`${WALLET}/entries?limit=1000`)).body, 'items');
+  t.true(items.length > 0);
+  for (const item of items)
+    t.is(showUSD(sumUSD(listAt(item, 'lines').map((line) => textAt(line, 'amountUSD')))), '0.00', JSON.stringify(item));
+  const changes = sumUSD(items.map((item) => textAt(item, 'balanceChangeUSD')));
+  t.is(showUSD(changes), textAt((await owner.get(WALLET)).body, 'balanceUSD'));
 });
 
 test('a Budget stands in the ledger from its create to its end, however it ends', async (t) => {
