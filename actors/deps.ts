@@ -10,6 +10,7 @@ import type { LeaderRows } from '../storage/ledger/leader-rows.js';
 import type { PriceTags } from '../storage/envelope/price-tags.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
 import type { AdmissionDeps } from './admission/admission.js';
+import type { ActorDeps } from './resource/self.js';
 import type { EffectDeps } from './effects/table.js';
 import type { Inputs } from './work/inputs.js';
 import type { ReportDeps } from './work/reports.js';
@@ -40,6 +41,8 @@ export interface ActorsDeps {
   readonly prices?: (() => PriceBook) | undefined;
   /** Absent: no create can be bound to an estimate. */
   readonly priceTags?: PriceTags | undefined;
+  /** What would refuse these operations of the ledger now; absent: a dry run says nothing of money. */
+  readonly rehearse?: ActorDeps['rehearse'];
   readonly inputs: Inputs;
   /** How work reaches its own API; absent where there is none. */
   readonly access?: WorkSpecDeps['access'];

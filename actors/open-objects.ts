@@ -11,6 +11,7 @@ import { openPause } from './admission/pause.js';
 import type { ActorsDeps } from './deps.js';
 import { openHub } from './hub/hub.js';
 import { openMessageRouter } from './message-router.js';
+import { openRefusedHolds } from './money/refused-holds.js';
 import { openNextChange } from './next-change.js';
 import { openReads } from './open-reads.js';
 import { openOrgTurns } from './org-turns.js';
@@ -56,6 +57,7 @@ export async function openObjects(deps: ActorsDeps) {
     }
     hub.publish(committed);
   });
+  const refusedHolds = openRefusedHolds();
   // I9: the one place where a machine's clock, ids and randomness come from.
   const { endpoints } = deps;
   const images = deps.engine?.images;
@@ -70,9 +72,10 @@ export async function openObjects(deps: ActorsDeps) {
     ...{
       cache,
       objects,
-      committer,
+      committer: refusedHolds.follow(committer),
       responses,
       secrets: deps.secrets,
+      rehearse: deps.rehearse,
       decisionContext,
       afterCommit,
       supervision,
@@ -89,7 +92,19 @@ export async function openObjects(deps: ActorsDeps) {
   };
   return {
     /** `afterCommit` takes what commits ask for, and is to be connected at once. */
-    ...{ ...reads, admission, pause, hub, nextChange, committer, supervision, tree, registry, afterCommit },
+    ...{
+      ...reads,
+      admission,
+      pause,
+      hub,
+      nextChange,
+      committer,
+      supervision,
+      tree,
+      registry,
+      afterCommit,
+      refusedHolds,
+    },
     router: openMessageRouter(registry.deliver, kindOf, clock),
     write: (address: Address, request: WriteRequest): Promise<WriteReply> => submit(address, request, submitting),
   };

@@ -66,6 +66,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const money = openMoney(deps, objects);
   const effects = await openEffects(deps, objects, work, money);
   const { registry, router, supervision, committer, hub, cache } = objects;
+  objects.refusedHolds.start(router, deps.stopping);
   const passivation = setInterval(() => registry.passivate(clock() - settings.passivateAfterMs), PASSIVATE_EVERY_MS);
   passivation.unref();
   let floor = await deps.log.floor();

@@ -38,6 +38,7 @@ export interface Kept {
 }
 
 const OWNER = 'owner';
+const FIRST_GRANT = 'bootstrap';
 
 export type CreatedOrg =
   | {
@@ -129,10 +130,14 @@ async function keepAnswer(keyed: Keyed, org: string, key: string, deps: OrgDeps)
     throw refuse('Unavailable', 'the answer could not be kept; try again', { retryAfterSeconds: 1 });
 }
 
-/** The bootstrap org, furnished; its row is made when absent. */
-export async function ensureBootstrapOrg(deps: OrgDeps): Promise<void> {
+/** The bootstrap org, furnished; its row is made when absent. `credits` in USD are given once, with the grant of that name. */
+export async function ensureBootstrapOrg(deps: OrgDeps, credits: string): Promise<void> {
   await deps.rows.claim(BOOTSTRAP_ORG, BOOTSTRAP_ORG);
   await seedOrg(BOOTSTRAP_ORG, deps);
+  if (Number(credits) > 0) {
+    const grant: Address = { org: BOOTSTRAP_ORG, kind: 'CreditGrant', project: '', name: FIRST_GRANT };
+    await ensure(grant, { amountUSD: credits, source: 'Bootstrap', note: 'Given to the first org.' }, deps);
+  }
   await deps.rows.ready(BOOTSTRAP_ORG);
 }
 

@@ -5,7 +5,7 @@
 import type { Address } from '../src/api/address.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { SlotRow } from '../src/kinds/machine.js';
-import type { LogLine } from '../src/engines/compute/contract/engine.js';
+import type { LogLine, LogPace } from '../src/engines/compute/contract/engine.js';
 import type { ResourceService } from '../actors/resource-service.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
@@ -14,6 +14,7 @@ import type { LogRequest } from '../actors/work/logs.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
 import type { Keyed } from '../storage/commit/request.js';
 import type { EventPage, EventQuery } from '../storage/events.js';
+import type { LedgerReads } from '../storage/ledger/reads.js';
 import type { Credentials } from '../storage/store.js';
 import type { ConnectionBounds } from './connections.js';
 import type { DeliveryEntry } from '../storage/webhooks/log.js';
@@ -44,6 +45,7 @@ export interface Logs {
     uid: string,
     request: LogRequest,
     signal: AbortSignal,
+    pace?: LogPace,
   ): Promise<AsyncIterable<LogLine> | undefined>;
 }
 
@@ -197,6 +199,8 @@ export interface HttpDeps {
   readonly blobs: Pick<Blobs, 'put' | 'head' | 'get'>;
   readonly operators: Operators;
   readonly events: Events;
+  /** Of an org's money. */
+  readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'>;
   readonly log: HttpLog;
   readonly metrics: Registry;
   /** ms since the epoch, for ages, expiry and watch timers. */

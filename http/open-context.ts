@@ -1,10 +1,13 @@
 /** Makes what all handlers share, once, at start, and ends it. */
 import { decodeObject } from '../src/api/encode.js';
+import { openReadTurns } from '../actors/read-turns.js';
+import { openAnswerPlaces } from './answer-places.js';
 import { openAdmission } from './admission.js';
 import { openAddresses } from './auth/addresses.js';
 import { openAuthenticator } from './auth/authenticator.js';
 import { openBodies } from './body.js';
 import { openConnections } from './connections.js';
+import { openDecodedObjects } from './decoded-objects.js';
 import { openDeadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import { openHeavyTurns } from './heavy-turns.js';
@@ -19,6 +22,9 @@ import { openToolProcesses } from './tools/tool-processes.js';
 import { toolAddressOf } from './tools/tool-address.js';
 import { openWaiting, WAITING_BYTES } from './watch/waiting.js';
 import { openYamlWriter } from './yaml/writer.js';
+
+/** Reads of the rows of children that are at Postgres at once: a part of its readers. */
+const ROWS_READING = 2;
 
 export interface OpenContext {
   readonly context: ServerContext;
@@ -55,6 +61,9 @@ export function openServerContext(deps: HttpDeps, draining: () => boolean): Open
     bodies,
     yaml,
     heavyTurns,
+    answerPlaces: openAnswerPlaces(),
+    decodedObjects: openDecodedObjects(heavyTurns),
+    rowTurn: openReadTurns({ places: ROWS_READING, shared: false }),
     deadlines,
     streams,
     waiting: openWaiting(limits.watchBytes ?? WAITING_BYTES),

@@ -39,6 +39,7 @@ const OF_ROUTES: Readonly<Record<string, readonly string[]>> = {
   admissions: [],
   ledger: [],
   attempt: [],
+  wallet: ['after', 'limit', 'month', 'format'],
 };
 
 /** A route that is not named reads what it is asked itself. */

@@ -1,9 +1,12 @@
 /** What all handlers share: the dependencies and the few things made of them once, at start. */
+import type { ReadTurn } from '../actors/read-turns.js';
 import type { Bodies } from './body.js';
 import type { Admission } from './admission.js';
+import type { AnswerPlaces } from './answer-places.js';
 import type { Addresses } from './auth/addresses.js';
 import type { Authenticator } from './auth/authenticator.js';
 import type { Connections } from './connections.js';
+import type { DecodedObjects } from './decoded-objects.js';
 import type { Deadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import type { InflightIdempotency } from './resources/inflight-idempotency.js';
@@ -26,6 +29,10 @@ export interface ServerContext extends HttpDeps {
   /** Of answers. */
   readonly yaml: Pick<YamlWriter, 'write'>;
   readonly heavyTurns: HeavyTurns;
+  readonly answerPlaces: AnswerPlaces;
+  readonly decodedObjects: DecodedObjects;
+  /** Reads of the rows of children take turns. */
+  readonly rowTurn: ReadTurn;
   readonly deadlines: Deadlines;
   readonly renderings: Renderings;
   readonly inflightIdempotency: InflightIdempotency;

@@ -3,13 +3,7 @@
  * in their declarations (`src/kinds/<kind>/index.ts`); nothing here names a kind.
  */
 import type { KindDefinition, Subresource } from '../src/kinds/kind.js';
-import {
-  noSuchPath,
-  type CollectionRoutes,
-  type ServeCollectionRoute,
-  type ServeSubresource,
-  type Subresources,
-} from './handle.js';
+import type { CollectionRoutes, ServeSubresource, Subresources } from './handle.js';
 import { serveBlobs } from './routes/blobs.js';
 import { serveCells } from './routes/cells.js';
 import { serveDeliveries } from './routes/deliveries.js';
@@ -23,7 +17,7 @@ import { servePorts } from './routes/ports.js';
 import { serveProcesses } from './routes/processes.js';
 import { serveStages } from './routes/stages.js';
 import { serveTerminal } from './routes/terminal.js';
-import { UNSERVED_COLLECTION_ROUTES, refuseCollectionRoute } from './routes/unbuilt.js';
+import { serveWallet } from './routes/wallet.js';
 import { serveLinks } from './tools/links.js';
 
 const HANDLERS: Readonly<Record<Subresource, ServeSubresource>> = {
@@ -51,14 +45,9 @@ export function openSubresources(kinds: readonly KindDefinition[]): Subresources
   );
 }
 
-const refuseUnserved: ServeCollectionRoute = async (x, _context, caller, target) => {
-  refuseCollectionRoute(x, caller, target);
-  throw noSuchPath(x);
-};
-
 export const COLLECTION_ROUTES: CollectionRoutes = new Map([
-  ...[...UNSERVED_COLLECTION_ROUTES].map((name) => [`v1/${name}`, refuseUnserved] as const),
   ['v1/blobs', serveBlobs] as const,
   ['v1/events', serveEvents] as const,
+  ['v1/wallet', serveWallet] as const,
   ['core/events', serveCoreEvents] as const,
 ]);

@@ -4,6 +4,7 @@
  */
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { formatUsd, parseUsd } from './api/usd.js';
 import { allowAddresses } from './engines/dialer/special-addresses.js';
 
 export const integer = (least: number, most: number): z.ZodType<number, string> =>
@@ -37,6 +38,20 @@ export const milliCpu: z.ZodType<number, string> = z
   .regex(/^(\d{1,6}m|\d{1,4}(\.\d{1,3})?)$/, 'must be a number of CPUs such as 2, 1.5 or 500m')
   .transform((text) => (text.endsWith('m') ? Number.parseInt(text, 10) : Math.round(Number(text) * 1000)))
   .refine((value) => value > 0, 'must be more than 0');
+
+/** As amounts are shown: `100.00`. */
+export const usd: z.ZodType<string, string> = z
+  .string()
+  .refine((text) => parseUsd(text)?.isNegative() === false, 'must be an amount in USD such as 100.00')
+  .transform((text) => formatUsd(text));
+
+/** Prepaid without a way to pay would end all work with the first credits. */
+export const walletMode: z.ZodType<'Unlimited', string> = z
+  .enum(['Unlimited', 'Prepaid'])
+  .refine(
+    (mode): mode is 'Unlimited' => mode === 'Unlimited',
+    'Prepaid needs a payment processor, and none is built yet: credits could never be added; use Unlimited',
+  );
 
 export const path: z.ZodType<string, string> = z
   .string()

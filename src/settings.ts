@@ -19,6 +19,8 @@ import {
   registries,
   toolDomain,
   url,
+  usd,
+  walletMode,
 } from './config-values.js';
 
 export interface Setting<T> {
@@ -230,6 +232,20 @@ export const SETTINGS = {
     undefined,
     path.optional(),
     "File of the price book: what capacity, storage, image builds and models cost. Unset: the program's own (`ops/catalog/pricebook.yaml`). Read at the start and again on SIGHUP; other prices need another `pricebookVersion`. What is admitted keeps its price.",
+  ),
+  wallet: setting(
+    'TROUPE_WALLET',
+    'Unlimited, Prepaid',
+    'Unlimited',
+    walletMode,
+    'Unlimited: every cost is recorded and Budgets bind, but the wallet refuses nothing and owes nothing. Prepaid, where what is held has to be in the wallet, needs payments, which are not built yet: it is refused at the start.',
+  ),
+  bootstrapCredits: setting(
+    'TROUPE_BOOTSTRAP_CREDITS',
+    'USD',
+    '100.00',
+    usd,
+    'Credits that the first org is given, once, at the first start; 0 gives none. What is given stays when this changes.',
   ),
   catalogUnusable: setting(
     'TROUPE_CATALOG_UNUSABLE',

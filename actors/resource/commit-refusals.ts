@@ -1,4 +1,6 @@
 /** What a commit's answer means for the client: one switch from outcomes to refusals. */
+import { rfc3339 } from '../../src/api/time.js';
+import type { HoldRefusal } from '../../src/money/operation.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import { unknownOutcome } from '../../src/api/unknown-outcome.js';
 import { MAX_COST_REACHED } from '../../src/kinds/attempts/holds.js';
@@ -8,10 +10,11 @@ import type { CommitResult } from '../../storage/commit/request.js';
 /** Seconds after which a client should try again while the service catches its breath. */
 const RETRY_SECONDS = 1;
 
-/** `Committed` and `KeyUsed` are not refusals and are handled before. */
+/** `Committed` and `KeyUsed` are not refusals and are handled before. `uid`: of the object that was to be written, where one was. */
 export function refusalOf(
   result: Exclude<CommitResult, { outcome: 'Committed' } | { outcome: 'KeyUsed' }>,
   address: Address,
+  uid?: string,
 ): Refusal {
   const target = { kind: address.kind, name: address.name };
   switch (result.outcome) {
@@ -25,7 +28,7 @@ export function refusalOf(
         target,
       };
     case 'HoldRefused':
-      return holdRefused(result, target);
+      return refusalOfHold(result, { uid, target });
     case 'DuplicateKey':
       return { code: 'InternalError', message: `the ledger has an entry under ${result.key} already`, target };
     case 'QuotaExceeded':
@@ -53,23 +56,48 @@ export function refusalOf(
   }
 }
 
-type HoldRefused = Extract<CommitResult, { outcome: 'HoldRefused' }>;
-
-function holdRefused({ by, name, availableUSD, neededUSD }: HoldRefused, target: Refusal['target']): Refusal {
-  const short = `has ${availableUSD} USD left, and ${neededUSD} USD are needed`;
+/** What money refuses, as the client sees it. `uid`: of the object that is written. */
+export function refusalOfHold(
+  { by, uid: limited, name = '', availableUSD, neededUSD, resetTime }: HoldRefusal,
+  { uid, target }: { readonly uid: string | undefined; readonly target: Refusal['target'] },
+): Refusal {
+  const short = `${availableUSD} USD are left and ${neededUSD} USD are needed`;
   switch (by) {
-    case 'Budget':
-      return { code: 'BudgetExceeded', message: `Budget "${name ?? ''}" ${short}`, target };
-    case 'Cap':
+    case 'Budget': {
+      const reset = resetTime === undefined ? undefined : rfc3339(resetTime);
       return {
         code: 'BudgetExceeded',
-        message: `the maxCostUSD of this object or of one above it ${short}`,
-        causes: [{ field: 'spec.maxCostUSD', message: short, reason: MAX_COST_REACHED }],
+        message: `Budget "${name}" refuses the hold: ${short}; ${reset === undefined ? 'it is never reset' : `it is reset at ${reset}`}`,
+        fix: `Raise spec.limitUSD of Budget "${name}", ask for less${reset === undefined ? '' : `, or try again after ${reset}`}.`,
         target,
       };
+    }
+    case 'Cap':
+      return limited === uid ? capTooLow(neededUSD, availableUSD, target) : capAbove(short, target);
     case 'Wallet':
-      return { code: 'InsufficientCredits', message: `the wallet ${short}`, target };
+      return { code: 'InsufficientCredits', message: `the wallet refuses the hold: ${short}`, target };
   }
+}
+
+function capTooLow(neededUSD: string, availableUSD: string, target: Refusal['target']): Refusal {
+  const message = `must leave at least ${neededUSD} USD for the first hold, and leaves ${availableUSD}`;
+  return {
+    code: 'Invalid',
+    message: `${target?.kind ?? ''} "${target?.name ?? ''}" is invalid: spec.maxCostUSD: ${message}`,
+    causes: [{ field: 'spec.maxCostUSD', reason: 'FieldValueInvalid', message }],
+    fix: 'Raise spec.maxCostUSD, or leave it out: a dry run shows the first hold as status.estimate.holdUSD.',
+    target,
+  };
+}
+
+function capAbove(short: string, target: Refusal['target']): Refusal {
+  return {
+    code: 'BudgetExceeded',
+    message: `maxCostUSD of the object that owns this one refuses the hold: ${short}`,
+    causes: [{ field: 'spec.maxCostUSD', reason: MAX_COST_REACHED, message: short }],
+    fix: 'Raise spec.maxCostUSD of the owner.',
+    target,
+  };
 }
 
 export function notFound(address: Address): Refusal {

@@ -80,7 +80,7 @@ export function applyMessage(
     tellChange(draft, kind, message, before);
     askFinalCost(draft, kind);
   }
-  settleDeletion(draft);
+  settleDeletion(draft, kind);
   return undefined;
 }
 
@@ -174,9 +174,10 @@ function setFinalizers(draft: Draft, finalizers: readonly string[]): void {
 }
 
 /** An object under deletion goes with the commit that takes its last finalizer. */
-function settleDeletion(draft: Draft): void {
+function settleDeletion(draft: Draft, kind: KindDefinition): void {
   const { deletionTimestamp, finalizers = [] } = draft.object.metadata;
   if (deletionTimestamp === undefined || finalizers.length > 0) return;
   draft.gone = true;
+  draft.atCommit.push(...(kind.atRemoval?.(draft.object) ?? []));
   draft.later.push(...onDeleted(draft.address, draft.object));
 }

@@ -1,6 +1,8 @@
 /** What the parts of one resource actor share: which object it is, what it holds, and what it may use. */
 import type { Address } from '../../src/api/address.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
+import type { MemberRefusal } from '../../src/money/apply.js';
+import type { MoneyOperation } from '../../src/money/operation.js';
 import type { DecisionContext } from '../../src/kinds/machine.js';
 import type { Committer } from '../../storage/commit/request.js';
 import type { Responses, SecretVersions } from '../../storage/store.js';
@@ -22,6 +24,10 @@ export interface ActorDeps extends LoadDeps, CommitRequestDeps {
   admitOwners: Admission['owners'];
   /** The kind's rule among the objects of its org. */
   rule: Admission['rule'];
+  /** What would refuse these operations now; absent: no money is rehearsed. */
+  readonly rehearse?:
+    | ((org: string, operations: readonly MoneyOperation[]) => Promise<MemberRefusal | undefined>)
+    | undefined;
   readonly afterCommit: AfterCommit;
   onFenced(): void;
 }

@@ -5,6 +5,7 @@
  */
 import { encodeObject, stampVersion } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
+import { obstruct } from '../../src/kinds/estimate.js';
 import { groupOf } from '../../src/kinds/versions.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import type { Message } from '../../src/kinds/machine.js';
@@ -17,7 +18,7 @@ import { isService } from '../caller.js';
 import type { WriteReply, WriteRequest } from '../resource-service.js';
 import { applyMessage, openDraft, type Draft } from './draft.js';
 import { load, type Present } from './incarnation.js';
-import { notFound, refusalOf } from './commit-refusals.js';
+import { notFound, refusalOf, refusalOfHold } from './commit-refusals.js';
 import { replay } from './replay.js';
 import type { ActorDeps, Self } from './self.js';
 import { commitDraft } from './commit-draft.js';
@@ -133,7 +134,10 @@ async function finish(
     const { kind, name } = self.address;
     return refused({ target: { kind, name, group: groupOf(self.kind) }, ...refusal });
   }
-  if (request.dryRun) return rehearsed(self, draft, status, warnings);
+  if (request.dryRun) {
+    await rehearseMoney(draft, deps);
+    return rehearsed(self, draft, status, warnings);
+  }
   const key = request.idempotency;
   const settled = await commitDraft(self, draft, deps, key && keyed(request, key, draft, status));
   switch (settled.outcome) {
@@ -149,7 +153,7 @@ async function finish(
     case 'KeyUsed':
       return echo(self, request, deps);
     default:
-      return refused(refusalOf(settled, self.address));
+      return refused(refusalOf(settled, self.address, draft.object.metadata.uid));
   }
 }
 
@@ -162,6 +166,17 @@ function statusOf(self: Self, request: WriteRequest): number {
     default:
       return 200;
   }
+}
+
+/** Whether the real write's hold would be refused now stands among the blockingReasons of its estimate. */
+async function rehearseMoney(draft: Draft, { rehearse }: ActorDeps): Promise<void> {
+  const operations = draft.atCommit.flatMap((effect) => (effect.type === 'Money' ? [effect.operation] : []));
+  if (rehearse === undefined || !operations.some(({ op }) => op === 'Place')) return;
+  const refusal = await rehearse(draft.address.org, operations);
+  if (refusal?.outcome !== 'Refused') return;
+  const { kind, name } = draft.address;
+  const why = refusalOfHold(refusal, { uid: draft.object.metadata.uid, target: { kind, name } });
+  draft.object = obstruct(draft.object, { refusals: [why] });
 }
 
 /** A dry run shows what would have been stored, and leaves no trace: not in storage, not in the actor. */

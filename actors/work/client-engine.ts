@@ -32,7 +32,7 @@ export function clientEngine(engine: ComputeEngine): ClientEngine {
     processes: (work, signal) => engine.processes(work, signal).catch(rethrow),
     signalProcess: (work, id, name, signal) => engine.signalProcess(work, id, name, signal).catch(rethrow),
     connect: (work, port, signal) => engine.connect(work, port, signal).catch(rethrow),
-    logs: (work, query, signal) => linesOf(engine.logs(work, query, signal)),
+    logs: (work, query, signal, pace) => linesOf(engine.logs(work, query, signal, pace)),
   };
 }
 

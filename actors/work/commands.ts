@@ -12,6 +12,7 @@ import type {
   ExecOrder,
   Execution,
   LogLine,
+  LogPace,
   PortStart,
   ProcessStart,
   ProcessState,
@@ -77,6 +78,7 @@ export interface Commands {
     process: ProcessName,
     follow: boolean,
     signal: AbortSignal,
+    pace?: LogPace,
   ): Promise<AsyncIterable<LogLine>>;
   /** The stream is destroyed with the signal and with the epoch. */
   connect(
@@ -151,9 +153,9 @@ export function openCommands(deps: AttachDeps): Commands {
       ofProcess(owner, process, ({ engine, work }) => engine.writeProcess(work, process.id, input, signal)),
     signalProcess: (owner, process, name, signal) =>
       ofProcess(owner, process, ({ engine, work }) => engine.signalProcess(work, process.id, name, signal)),
-    readProcess: (owner, process, follow, signal) =>
+    readProcess: (owner, process, follow, signal, pace) =>
       ofProcess(owner, process, async ({ engine, work }) =>
-        engine.logs(work, { container: `process-${process.id}`, follow }, signal),
+        engine.logs(work, { container: `process-${process.id}`, follow }, signal, pace),
       ),
     connect: (owner, { port, epoch }, signal) =>
       within(owner, epoch, async ({ engine, work, begin, touch, over }) => {

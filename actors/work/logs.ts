@@ -6,7 +6,7 @@
 import { sameAddress, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
-import type { LogLine, LogQuery } from '../../src/engines/compute/contract/engine.js';
+import type { LogLine, LogPace, LogQuery } from '../../src/engines/compute/contract/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
 import { attemptName } from '../../src/kinds/attempts/names.js';
@@ -39,13 +39,14 @@ export async function openLog(
   request: LogRequest,
   deps: LogDeps,
   signal: AbortSignal,
+  pace?: LogPace,
 ): Promise<AsyncIterable<LogLine> | undefined> {
   if (!deps.engine) return undefined;
   const address = owner.kind === ATTEMPT ? owner : await attemptOf(owner, uid, request, deps, signal);
   if (!address) return undefined;
   const found = request.follow ? await untilRunning(address, deps, signal) : await look(address, deps, signal);
   if (!found) return undefined;
-  const lines = deps.engine.logs(workId(found.uid, found.epoch), request, signal);
+  const lines = deps.engine.logs(workId(found.uid, found.epoch), request, signal, pace);
   return found.made < deps.logsSince ? unlessGone(lines) : lines;
 }
 

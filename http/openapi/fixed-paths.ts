@@ -20,6 +20,7 @@ import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
 import { ref, type Node } from './schema.js';
 import { subresourcePaths } from './subresources/paths.js';
+import { walletPaths } from './wallet-paths.js';
 
 const EVENTS_SAID = 'Events of the last 30 days, oldest first; as lines of JSON when following.';
 
@@ -40,8 +41,11 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
   const ofName = path('name', 'The name of the org.');
   const ofKind = [path('kind', 'The kind.')];
   const ofObject = [path('uid', 'uid of the object.')];
+  const declared = declaredPaths(group, kinds);
+  const wallet = walletPaths(group);
   return {
-    ...declaredPaths(group, kinds),
+    ...declared,
+    ...Object.fromEntries(Object.entries(wallet).map(([at, node]) => [at, { ...node, ...declared[at] }])),
     ...attemptPaths(),
     ...subresourcePaths(group, kinds),
     [`${project}/blobs`]: {

@@ -1,15 +1,19 @@
-/** Serves `…/cells`: the children of an object as rows, by index, a page at a time. Source: decisions, "Kinds not detailed" (Sweep). */
-import { decodeObject } from '../../src/api/encode.js';
+/**
+ * Serves `…/cells`: the children of an object as rows, by index, a page at a time. Source: decisions, "Kinds not detailed" (Sweep).
+ *
+ * I10: a page ends at PAGE_SIZE, is made in slices of the event loop, and holds a place until its client has it (`answer-places.ts`).
+ */
 import type { ApiObject } from '../../src/api/object.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import type { CellRows } from '../../src/kinds/kind.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
+import { freeWithAnswer } from '../answer-places.js';
 import { addressOf } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
-import { replyJson } from '../reply.js';
+import { JSON_TYPE, reply } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import { readLimit } from '../resources/versions.js';
@@ -18,10 +22,14 @@ import type { ServerContext } from '../server-context.js';
 /** Cells of a page when the client does not say, and at most: each may have 128 KiB of parameters. */
 const PAGE = 100;
 const MOST = 500;
-/** Bytes of a page, from which on it ends. */
-const PAGE_BYTES = 4 * 2 ** 20;
+/** Characters of a page, from which on it ends. One cell is always on it. */
+const PAGE_SIZE = 256 * 1024;
 /** Rows that are read at once. */
 const ROWS = 1000;
+/** Cells that are looked at in one slice of the event loop, and characters of them that are written. */
+const SLICE_ROWS = 250;
+const SLICE_CELLS = 50;
+const SLICE_SIZE = 64 * 1024;
 
 export async function serveCells(
   x: Exchange,
@@ -34,35 +42,42 @@ export async function serveCells(
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   x.verb = 'list';
   const address = addressOf(caller, kind, project, name, 'read');
-  const object = decodeObject(await readBytes(context, kind, address));
   const first = readAfter(x);
   const limit = Math.min(readLimit(x.query.get('limit')) ?? PAGE, MOST);
   const phase = readPhase(x, cells.phases);
-  const read = (from: number): Promise<readonly SlotRow[]> =>
-    context.slots.from(address.org, object.metadata.uid, from, ROWS);
-  const page = await readPage(object, cells, {
-    first,
-    limit,
-    phase,
-    read,
-    slice: () => context.resources.slice(caller.org),
-  });
-  replyJson(x, 200, {
-    items: page.items,
-    ...(page.after === undefined ? {} : { continue: String(page.after) }),
-  });
+  const place = await context.answerPlaces.take(caller.org, AbortSignal.any([x.gone, context.deadlines.current()]));
+  try {
+    const object = await context.decodedObjects.of(x, address, await readBytes(context, kind, address));
+    const { uid } = object.metadata;
+    const page = await readPage(object, cells, {
+      first,
+      limit,
+      phase,
+      gone: x.gone,
+      read: (from) => context.rowTurn(caller.org, () => context.slots.from(caller.org, uid, from, ROWS)),
+      slice: () => context.resources.slice(caller.org),
+    });
+    const more = page.after === undefined ? '' : `,"continue":"${page.after}"`;
+    reply(x, 200, `{"items":[${page.items.join(',')}]${more}}`, { 'content-type': JSON_TYPE });
+  } catch (error) {
+    place.free();
+    throw error;
+  }
+  freeWithAnswer(place, x.res);
 }
 
 interface PageRequest {
   readonly first: number;
   readonly limit: number;
   readonly phase: string | undefined;
+  readonly gone: AbortSignal;
   read(from: number): Promise<readonly SlotRow[]>;
   slice(): Promise<void>;
 }
 
 interface Page {
-  readonly items: readonly unknown[];
+  /** JSON of each. */
+  readonly items: readonly string[];
   /** Index of the last one, when there may be more. */
   readonly after: number | undefined;
 }
@@ -71,23 +86,34 @@ interface Page {
 async function readPage(
   object: ApiObject,
   cells: CellRows,
-  { first, limit, phase, read, slice }: PageRequest,
+  { first, limit, phase, gone, read, slice }: PageRequest,
 ): Promise<Page> {
   const count = cells.count(object);
-  const items: unknown[] = [];
-  let bytes = 0;
+  const items: string[] = [];
+  let size = 0;
   for (let from = first; from < count; from += ROWS) {
-    const rows = new Map((await read(from)).map((row) => [row.index, row]));
+    const stored = await read(from);
+    await slice();
+    const rows = new Map(stored.map((row) => [row.index, row]));
+    let inSlice = { rows: 0, cells: 0, size: 0 };
     for (let index = from; index < Math.min(count, from + ROWS); index += 1) {
+      if (inSlice.rows >= SLICE_ROWS || inSlice.cells >= SLICE_CELLS || inSlice.size >= SLICE_SIZE) {
+        await slice();
+        gone.throwIfAborted();
+        inSlice = { rows: 0, cells: 0, size: 0 };
+      }
+      inSlice.rows += 1;
       const row = rows.get(index);
       if (phase !== undefined && cells.phase(object, row) !== phase) continue;
-      const cell = cells.cell(object, index, row);
+      const cell = JSON.stringify(cells.cell(object, index, row));
+      // What does not fit begins the next page.
+      if (items.length > 0 && size + cell.length > PAGE_SIZE) return { items, after: index - 1 };
       items.push(cell);
-      bytes += JSON.stringify(cell).length;
-      if (items.length < limit && bytes < PAGE_BYTES) continue;
-      return { items, after: index + 1 < count ? index : undefined };
+      size += cell.length;
+      inSlice.cells += 1;
+      inSlice.size += cell.length;
+      if (items.length === limit) return { items, after: index + 1 < count ? index : undefined };
     }
-    await slice();
   }
   return { items, after: undefined };
 }

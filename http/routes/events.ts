@@ -1,4 +1,5 @@
 /** Serves `/apis/{g}/v1/events` and `…/namespaces/{ns}/events`. What kubectl reads, `/api/v1/…/events`: `core-events.ts`. */
+import { freeWithAnswer } from '../answer-places.js';
 import { badParameter } from '../bad-parameter.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
@@ -52,8 +53,16 @@ export async function serveEvents(
       lineOf: (event) => `${JSON.stringify(viewOf(event))}\n`,
     });
   }
-  const { items, next } = await context.events.list(caller.org, query, context.deadlines.current());
-  replyJson(x, 200, { items: items.map(viewOf), ...(next === undefined ? {} : { continue: next }) });
+  const place = await context.answerPlaces.take(caller.org, AbortSignal.any([x.gone, context.deadlines.current()]));
+  try {
+    const { items, next } = await context.events.list(caller.org, query, context.deadlines.current());
+    await context.resources.slice(caller.org);
+    replyJson(x, 200, { items: items.map(viewOf), ...(next === undefined ? {} : { continue: next }) });
+  } catch (error) {
+    place.free();
+    throw error;
+  }
+  freeWithAnswer(place, x.res);
 }
 
 function viewOf({ id, type, reason, message, count, firstTime, lastTime, kind, name, uid, project }: StoredEvent) {
@@ -81,7 +90,10 @@ export interface Lines {
   readonly endAt?: number | undefined;
 }
 
-/** One line per event, as they come. A follower that falls behind waits on its socket and not in our memory. */
+/**
+ * One line per event, as they come. A follower that falls behind waits on its socket and not in our memory: a page is read when there is a
+ * place for it (`answer-places.ts`), and the next one when the client has taken it.
+ */
 export async function followEvents(
   x: Exchange,
   context: ServerContext,
@@ -110,15 +122,22 @@ export async function followEvents(
     res.flushHeaders();
     const out = new Outflow(res);
     let { after } = query;
+    const limit = Math.min(query.limit, PAGE);
     while (!out.closed && !ended) {
-      const { items, next } = await context.events.list(caller.org, { ...query, after }, x.gone);
-      for (const item of items) {
-        const line = lineOf(item);
-        if (ended) break;
-        if (line !== undefined && !out.write(line)) await out.drained();
+      const place = await context.answerPlaces.take(caller.org, x.gone);
+      let isLast = true;
+      try {
+        const { items, next } = await context.events.list(caller.org, { ...query, after, limit }, x.gone);
+        await context.resources.slice(caller.org);
+        const lines = items.flatMap((item) => lineOf(item) ?? []);
+        if (lines.length > 0 && !ended) out.write(lines.join(''));
+        await place.untilTaken(out.taken(), () => res.destroy());
+        after = next ?? after;
+        isLast = items.length < limit;
+      } finally {
+        place.free();
       }
-      after = next ?? after;
-      if (items.length < query.limit) await pause(POLL_MS, x.gone);
+      if (isLast) await pause(POLL_MS, x.gone);
     }
   } catch (error) {
     if (!x.gone.aborted) throw error;

@@ -16,7 +16,7 @@ import { badParameter } from '../bad-parameter.js';
 import type { LogRequest } from '../../actors/work/logs.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
-import { writeLines } from '../line-blocks.js';
+import { LineBlocks } from '../line-blocks.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import { readFlag } from '../resources/versions.js';
@@ -24,7 +24,7 @@ import type { ServerContext } from '../server-context.js';
 import { checkContainer, OF_PROCESS } from './containers.js';
 import { parseProcessId } from './process-id.js';
 
-/** A follower whose work has not begun is answered after this, ms: clients and proxies give up on one that waits for headers. */
+/** A follower to which no line has come is answered after this, ms: clients and proxies give up on one that waits for headers. */
 const CONNECTED_MS = 1_000;
 /** `process-` and an id. */
 const LONGEST_CONTAINER = 300;
@@ -35,7 +35,6 @@ interface LogForm {
   readonly timestamps: boolean;
   /** Bytes. */
   readonly most: number;
-  nextSlice(): Promise<void>;
 }
 
 export async function serveLogs(
@@ -49,7 +48,10 @@ export async function serveLogs(
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   x.verb = 'logs';
   const address = addressOf(caller, kind, project, name, 'read');
-  const owner = decodeObject(await readBytes(context, kind, address));
+  const body = await readBytes(context, kind, address);
+  // Of many that are opened at once, as by one who follows a thousand, few hold the event loop in one turn.
+  await context.resources.slice(caller.org);
+  const owner = decodeObject(body);
   const asked = readLogRequest(x, kind.indexes?.(owner) ?? 1, context.clock());
   const works = await whatWorks(context, kind, address, owner);
   if (works !== undefined) checkContainer(asked.container, works);
@@ -60,12 +62,20 @@ export async function serveLogs(
 
   const release = context.streams.add(x, {
     allows: stillMay(kind, project, name, 'read'),
-    end: () => x.res.end(),
+    end() {
+      begin(x);
+      x.res.end();
+    },
   });
   const early = request.follow ? setTimeout(() => begin(x), CONNECTED_MS) : undefined;
+  const blocks = new LineBlocks(x.res, {
+    org: caller.org,
+    places: context.answerPlaces,
+    gone: x.gone,
+    nextSlice: () => context.resources.slice(caller.org),
+  });
   try {
-    const lines = await context.logs.open(address, owner.metadata.uid, request, x.gone);
-    clearTimeout(early);
+    const lines = await context.logs.open(address, owner.metadata.uid, request, x.gone, blocks.pace);
     if (lines === undefined) {
       // It has waited for work that never began.
       if (x.res.headersSent) return void x.res.end();
@@ -73,9 +83,10 @@ export async function serveLogs(
         fix: 'Look at the attempts of the object: a log begins when its program starts.',
       });
     }
-    await streamLines(x, lines, { timestamps, most, nextSlice: () => context.resources.slice(caller.org) });
+    await streamLines(x, blocks, lines, { timestamps, most });
   } finally {
     clearTimeout(early);
+    blocks.free();
     release();
   }
 }
@@ -109,16 +120,17 @@ function begin({ res, requestId }: Exchange): void {
   res.flushHeaders();
 }
 
-/** At most so many bytes; the last line may be cut, as Kubernetes cuts it. */
+/** At most so many bytes; the last line may be cut, as Kubernetes cuts it. What refuses the first line is answered as any error. */
 async function streamLines(
   x: Exchange,
+  blocks: LineBlocks,
   lines: AsyncIterable<LogLine>,
-  { timestamps, most, nextSlice }: LogForm,
+  { timestamps, most }: LogForm,
 ): Promise<void> {
-  begin(x);
   let left = most;
   let stamp = { time: Number.NaN, bytes: Buffer.alloc(0) };
   const bytesOf = ({ time, data }: LogLine): Uint8Array | undefined => {
+    begin(x);
     if (left <= 0) return undefined;
     if (timestamps && stamp.time !== time) stamp = { time, bytes: Buffer.from(`${rfc3339Millis(time)} `) };
     const line = timestamps ? Buffer.concat([stamp.bytes, data]) : data;
@@ -126,10 +138,11 @@ async function streamLines(
     return left < 0 ? line.subarray(0, left) : line;
   };
   try {
-    if (!(await writeLines(x.res, lines, bytesOf, nextSlice))) return;
+    if (!(await blocks.write(lines, bytesOf))) return;
   } catch (error) {
     if (!x.abandoned && !x.gone.aborted) throw error;
   }
+  begin(x);
   if (!x.res.destroyed) x.res.end();
 }
 

@@ -11,7 +11,7 @@ import type { LogLine, ProcessState } from '../../src/engines/compute/contract/e
 import type { Exchange } from '../exchange.js';
 import { readFlag } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
-import { writeLines } from '../line-blocks.js';
+import { LineBlocks } from '../line-blocks.js';
 import { exitView, FRAMES, line, textOf } from './frames.js';
 
 export async function sendOutput(
@@ -25,8 +25,14 @@ export async function sendOutput(
   const { res } = x;
   const follow = readFlag(x.query, 'follow') ?? false;
   const release = context.streams.add(x, { allows, end: () => res.end() });
+  const blocks = new LineBlocks(res, {
+    org: address.org,
+    places: context.answerPlaces,
+    gone: x.gone,
+    nextSlice: () => context.resources.slice(address.org),
+  });
   try {
-    const lines = await context.commands.readProcess(address, process, follow, x.gone);
+    const lines = await context.commands.readProcess(address, process, follow, x.gone, blocks.pace);
     res.writeHead(200, {
       'content-type': FRAMES,
       'cache-control': 'no-cache, private',
@@ -37,12 +43,13 @@ export async function sendOutput(
     res.flushHeaders();
     const frameOf = ({ stream, time, data }: LogLine): Uint8Array =>
       Buffer.from(line({ stream, ...textOf(data), time: rfc3339Millis(time) }));
-    if (!(await writeLines(res, lines, frameOf, () => context.resources.slice(address.org)))) return;
+    if (!(await blocks.write(lines, frameOf))) return;
     const last = line(await lastFrame(look));
     if (!res.destroyed && !res.writableEnded) res.end(last);
   } catch (error) {
     if (!x.abandoned && !x.gone.aborted) throw error;
   } finally {
+    blocks.free();
     release();
   }
 }

@@ -3,6 +3,7 @@
  * (credentials, scope, method, an object that does not exist), and then 501 Unsupported names the route.
  */
 import type { Router } from '@koa/router';
+import { MAX_CAUSES } from '../../src/api/causes.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { admit } from '../auth/admit.js';
@@ -15,12 +16,19 @@ import type { ServerContext } from '../server-context.js';
 import { matchesDeclared } from './declared/declared.js';
 import { DECLARED_ABSOLUTE, DECLARED_COLLECTION_ROUTES, declaredSubresources } from './declared/index.js';
 
-function notServed(method: string, path: string): Error {
+/** `fields`: of the body. */
+function notServed(method: string, path: string, fields: readonly string[] = []): Error {
   const route = `${method} ${path}`;
-  return refuse('Unsupported', `${route} is not served yet`, {
-    fix: '/openapi.json describes every route and says which are not served yet.',
-    causes: [{ field: '', reason: 'Unsupported', message: `${route} is not served yet` }],
-  });
+  const named = fields.slice(0, MAX_CAUSES).map((field) => ({ field, message: 'not supported yet' }));
+  const causes = named.length > 0 ? named : [{ field: '', message: `${route} is not served yet` }];
+  return refuse(
+    'Unsupported',
+    `${route} is not served yet${named.length > 0 ? `: ${fields.join(', ').slice(0, 512)}` : ''}`,
+    {
+      fix: '/openapi.json describes every route and says which are not served yet.',
+      causes: causes.map((cause) => ({ ...cause, reason: 'Unsupported' })),
+    },
+  );
 }
 
 /** The declared route that fits; refuses a method that no route of this path has. Undefined: no route has this path. */
@@ -55,9 +63,13 @@ export async function refuseSubresource(
   throw notServed(route.method, `…/${kind.plural}/{name}/${route.path}`);
 }
 
-/** `/apis/{group}/v1/wallet`. Comes back when nothing is declared at this path. */
-export function refuseCollectionRoute(x: Exchange, caller: Caller, target: CollectionRouteTarget): void {
-  if (target.project !== undefined) return;
+/** `PATCH /apis/{group}/v1/wallet`; `fields`: of the body. Comes back when nothing is declared at this path. */
+export function refuseCollectionRoute(
+  x: Exchange,
+  caller: Caller,
+  target: CollectionRouteTarget,
+  fields: readonly string[],
+): void {
   const route = choose(
     x,
     DECLARED_COLLECTION_ROUTES.filter(
@@ -65,15 +77,10 @@ export function refuseCollectionRoute(x: Exchange, caller: Caller, target: Colle
     ),
   );
   if (route === undefined) return;
-  x.verb = 'get';
+  x.verb = 'patch';
   requireScope(caller, route.scope, '');
-  throw notServed(route.method, `…/${route.beside}${route.path === '' ? '' : `/${route.path}`}`);
+  throw notServed(route.method, `…/${route.beside}${route.path === '' ? '' : `/${route.path}`}`, fields);
 }
-
-/** Names that stand beside the kinds in `/apis/{group}/v1`. */
-export const UNSERVED_COLLECTION_ROUTES: ReadonlySet<string> = new Set(
-  DECLARED_COLLECTION_ROUTES.map(({ beside }) => beside),
-);
 
 /** The routes outside the API group. */
 export function unbuiltRoutes(router: Router, context: ServerContext): void {

@@ -31,7 +31,7 @@ export async function keepDeployment(
       keep: (answer) => actors.keepAnswer(BOOTSTRAP_ORG, answer, 0),
     },
   };
-  await ensureBootstrapOrg(orgs);
+  await ensureBootstrapOrg(orgs, config.bootstrapCredits);
   const capacity = await engine?.facts(stopping);
   const keepObjects = async (): Promise<CatalogChanges> => {
     const own = capacity?.refusal === undefined ? capacity : undefined;

@@ -6,6 +6,7 @@ import { openAdmissionSwitch } from '../../storage/admissions.js';
 import type { AttemptTokens } from '../../storage/envelope/attempt-tokens.js';
 import { priceTags } from '../../storage/envelope/price-tags.js';
 import { openLeaderRows } from '../../storage/ledger/leader-rows.js';
+import { openRehearsal } from '../../storage/ledger/rehearsal.js';
 import { openTimers } from '../../storage/queues/timers.js';
 import { neverDialled } from '../engines/dialer/never-dialled.js';
 import { allowAddresses } from '../engines/dialer/special-addresses.js';
@@ -71,6 +72,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
     endpoints: deps.endpoints,
     prices: prices.current,
     priceTags: priceTags(deps.keys),
+    rehearse: openRehearsal(store.postgres),
     inputs,
     access: engine?.apiDirectory === undefined ? undefined : attemptAccess(engine.apiDirectory, tokens),
     keepOutput: keepOutput(blobs, stopping),

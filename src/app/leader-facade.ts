@@ -9,11 +9,13 @@ import type { SshServer } from '../../http/ssh/server.js';
 import type { Blobs } from '../../storage/blobs/blobs.js';
 import type { CommittedChange } from '../../storage/commit/request.js';
 import { listEvents } from '../../storage/events.js';
+import { openLedgerReads } from '../../storage/ledger/reads.js';
 import type { Store } from '../../storage/open.js';
 import type { Leader, LeaderParts } from './leader.js';
 import { openOutputs } from './job-outputs.js';
 
-export interface LeaderFacade extends LeaderParts, Pick<HttpDeps, 'health' | 'outputs' | 'slots' | 'blobs' | 'events'> {
+export interface LeaderFacade
+  extends LeaderParts, Pick<HttpDeps, 'health' | 'outputs' | 'slots' | 'blobs' | 'events' | 'ledger'> {
   set(state: LeaderState): void;
   /** As in `Leader`; without effect while this process is not the leader. */
   readonly onCredentialUse: Leader['onCredentialUse'];
@@ -62,6 +64,7 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
     outputs: openOutputs(store.objects),
     slots: { from: (org, uid, first, limit) => store.objects.slotsFrom(org, uid, first, limit) },
     blobs,
+    ledger: openLedgerReads(store.postgres),
     events: { list: (org, query) => listEvents(store.postgres, org, query) },
     onCredentialUse(address, uid) {
       if (now.state === 'Leading') now.leader.onCredentialUse(address, uid);

@@ -84,7 +84,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
       resources: actors.resources,
       commands: actors.commands,
       files: actors.files,
-      logs: { open: (owner, uid, request, signal) => openLog(owner, uid, request, logs, signal) },
+      logs: { open: (owner, uid, request, signal, pace) => openLog(owner, uid, request, logs, signal, pace) },
       deliveries: openDeliveries(store, actors, webhooks),
       operators: openOperators(actors, orgs, store.objects, showAudits(auditor)),
       holdsLease: () => lease.held(),

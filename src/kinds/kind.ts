@@ -8,6 +8,7 @@ import type { ApiObject } from '../api/object.js';
 import type { ErrorCode } from '../api/errors/codes.js';
 import type { Cause } from '../api/refusal.js';
 import type { ResourceAmounts } from './amounts.js';
+import type { CommitEffect } from './effect.js';
 import type { Machine, SlotRow } from './machine.js';
 import type { PricedWork } from './priced-work.js';
 import type { ChildFacts } from './object-message.js';
@@ -212,6 +213,8 @@ export interface KindDefinition {
   /** Fields that are valid but not built yet: their paths; a real create or change answers 501 Unsupported. */
   unsupported?(spec: unknown, images: Images): readonly string[];
   readonly machine: Machine;
+  /** What the commit that removes the object does beside it, however it came to that (its machine, a finalizer, garbage collection). Pure. */
+  atRemoval?(object: ApiObject): readonly CommitEffect[];
   /** For kinds whose objects other objects make as their children and wait for. */
   readonly asChild?: AsChild | undefined;
   /**

@@ -175,8 +175,10 @@ export type ObjectMessage =
   | { readonly type: 'CostChanged'; readonly cost: CostFigures; readonly revision: number }
   /** Ledger → Budget: what is spent and held in its current period. */
   | ({ readonly type: 'SpendChanged'; readonly revision: number } & SpendFigures)
-  /** Ledger → Budget: what is spent in this period (`2026-11`, or `total`) has reached so many percent of the limit. It may come twice. */
+  /** Ledger → Budget: so many percent of its limit are spent in this period. Told again when the sender does not know that it was. */
   | { readonly type: 'ThresholdReached'; readonly period: string; readonly threshold: number }
+  /** Committer → Budget: so many first holds were refused by it since the last such message; at most one a minute. */
+  | { readonly type: 'HoldsRefused'; readonly count: number }
   /** Ledger → Attempt: no money for the time after `until` (ms). `sequence` is its hold's: an older one means nothing. */
   | {
       readonly type: 'FundingRefused';

@@ -34,7 +34,7 @@ export interface LedgerBooks {
 }
 
 /** Everything is sent before the first answer is awaited. */
-export async function readBooks(session: Session, needs: readonly LedgerNeeds[]): Promise<LedgerBooks> {
+export async function readBooks(session: Pick<Session, 'rows'>, needs: readonly LedgerNeeds[]): Promise<LedgerBooks> {
   const keys = keysOf(needs);
   const json = (of: readonly unknown[]): string => JSON.stringify(of);
   const { orgs } = keys;

@@ -41,8 +41,8 @@ export interface LedgerReads {
   /** Those of one object, at most `limit`. */
   holdsOf(org: string, uid: string, limit: number): Promise<readonly Hold[]>;
   wallet(org: string): Promise<WalletFigures>;
-  /** Those behind a position, in order, at most `limit`. */
-  entries(org: string, after: number, limit: number): Promise<readonly LedgerEntry[]>;
+  /** Those behind a position, in order, at most `limit`; only those that count in `month` (`2026-11`), where one is given. */
+  entries(org: string, after: number, limit: number, month?: string): Promise<readonly LedgerEntry[]>;
 }
 
 export function openLedgerReads(postgres: Postgres): LedgerReads {
@@ -64,8 +64,10 @@ export function openLedgerReads(postgres: Postgres): LedgerReads {
       const [mode, balance, held] = row ?? ['Unlimited', '0', '0'];
       return { mode, balanceUSD: new USD(balance), heldUSD: new USD(held) };
     },
-    async entries(org, after, limit) {
-      const rows = await postgres.readRows<EntryRow>(ENTRIES, [org, after, limit]);
+    async entries(org, after, limit, month) {
+      const rows = await (month === undefined
+        ? postgres.readRows<EntryRow>(ENTRIES, [org, after, limit])
+        : postgres.readRows<EntryRow>(ENTRIES_OF_MONTH, [org, after, limit, month]));
       return rows.map(entryOf);
     },
   };
@@ -128,12 +130,18 @@ SELECT coalesce((SELECT mode FROM money_orgs WHERE org = $1), 'Unlimited'),
   coalesce((SELECT held_usd FROM counters WHERE org = $1 AND counter = $2), 0)::text`,
 };
 
-const ENTRIES: Statement = {
-  name: 'ledger entries',
-  text: `
+const ENTRY_COLUMNS = `
 SELECT p.position, floor(extract(epoch FROM p.time) * 1000)::bigint, p.key, p.reason, p.period, p.project, p.labels, p.owner,
   p.segment, p.amount_usd::text, p.covered_usd::text,
   (SELECT coalesce(json_agg(json_build_object('account', l.account, 'amountUSD', l.amount_usd::text) ORDER BY l.line), '[]')
    FROM lines l WHERE (l.org, l.posting, l.time) = (p.org, p.key, p.time))
-FROM postings p WHERE p.org = $1 AND p.position > $2::bigint ORDER BY p.position LIMIT $3`,
+FROM postings p WHERE p.org = $1 AND p.position > $2::bigint`;
+
+const ENTRIES: Statement = { name: 'ledger entries', text: `${ENTRY_COLUMNS} ORDER BY p.position LIMIT $3` };
+
+/** Nothing that counts in a month is posted before it, so older partitions are not read. */
+const ENTRIES_OF_MONTH: Statement = {
+  name: 'ledger entries of a month',
+  text: `${ENTRY_COLUMNS} AND p.period = $4 AND p.time >= ($4::text || '-01 00:00:00+00')::timestamptz
+ORDER BY p.position LIMIT $3`,
 };

@@ -1,6 +1,7 @@
 /** Logs on disk: whatever the pieces in which a program's output comes, a reader gets its bytes, in order, within bounds. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { open as openFile, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -21,7 +22,7 @@ async function readAll(reader: LogReader): Promise<LogLine[]> {
 
 async function read(directory: string, tail?: number): Promise<LogLine[]> {
   const reader = new LogReader(directory, 'main');
-  await reader.seek(tail);
+  await reader.seek(tail, new AbortController().signal);
   const lines = await readAll(reader);
   await reader.close();
   return lines;
@@ -129,6 +130,71 @@ test('a program that prints empty lines takes no more memory than others, and le
   const most = Math.max(...sizes.slice(1).map((at, index) => at - (sizes[index] ?? 0)));
   t.true(most < 300_000, `${most} bytes at once`);
   t.is((await read(directory)).length, lines);
+});
+
+/** Calls `run`, and answers how many bytes of a file the largest read asked for meanwhile. */
+async function largestRead(run: () => Promise<void>): Promise<number> {
+  const file = await openFile(import.meta.filename, 'r');
+  const handle = Object.getPrototypeOf(file) as FileHandle;
+  await file.close();
+  const { read: readPart, readFile } = handle;
+  let largest = 0;
+  handle.read = function (this: FileHandle, buffer: Buffer, ...rest: never[]) {
+    largest = Math.max(largest, buffer.length);
+    return (readPart as (...all: unknown[]) => unknown).call(this, buffer, ...rest);
+  } as never;
+  handle.readFile = async function (this: FileHandle, ...rest: never[]) {
+    largest = Math.max(largest, (await this.stat()).size);
+    return (readFile as (...all: unknown[]) => unknown).call(this, ...rest);
+  } as never;
+  try {
+    await run();
+  } finally {
+    Object.assign(handle, { read: readPart, readFile });
+  }
+  return largest;
+}
+
+test('the last lines of a large log are looked for in chunks, and none is read while another is on its way', async (t) => {
+  const directory = join(base, 'large');
+  const writer = new LogWriter(directory, 'main', 8 * 1024 * 1024, Date.now, () => undefined);
+  for (let index = 0; index < 50_000; index++) {
+    const line = Buffer.from(`line ${index} ${'x'.repeat(index % 200)}\n`);
+    if (!writer.feed('stdout', line)) await new Promise<void>((go) => writer.whenReady(go));
+  }
+  await writer.end();
+  t.true((await segmentsOf(directory, 'main')).length > 2);
+  const largest = await largestRead(async () => {
+    for (const tail of [1, 100, 40_000, 49_999, 50_000, 1_000_000]) {
+      const lines = await read(directory, tail);
+      const from = Math.max(0, 50_000 - tail);
+      t.true(
+        Buffer.from(lines[0]?.data ?? [])
+          .toString()
+          .startsWith(`line ${from} `),
+        `${tail}`,
+      );
+      t.is(lines.length, 50_000 - from);
+    }
+  });
+  t.true(largest <= 64 * 1024, `${largest} bytes were read at once`);
+
+  let asked = 0;
+  let isHeld = 0;
+  const reader = new LogReader(directory, 'main', {
+    begin: async () => {
+      isHeld = 1;
+      asked += 1;
+    },
+    end: async () => void (isHeld = 0),
+  });
+  await reader.seek(10, new AbortController().signal);
+  t.true(asked > 5, `${asked} times before the first line`);
+  let ahead = 0;
+  for await (const _ of reader.read()) ahead += isHeld === 1 ? 0 : 1;
+  t.is(ahead, 0, 'a line is handed on only while its chunk may be held');
+  t.is(isHeld, 0, 'and at the end nothing is held');
+  await reader.close();
 });
 
 test('silent work leaves no file', async (t) => {

@@ -118,6 +118,13 @@ export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
     const name = to.slice(ACCOUNTS.length + 1);
     return client.put(to, objectOf('ServiceAccount', name, { description: 'b' }, { resourceVersion: '1' }));
   },
+  async BudgetExceeded(_service, client) {
+    const project = fresh();
+    await made(client, '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: project } });
+    const spec = { limitUSD: '0.000000001', scope: { project } };
+    await made(client, path('budgets', ''), objectOf('Budget', fresh(), spec));
+    return client.post(path('jobs', project), objectOf('Job', fresh(), { command: ['true'] }));
+  },
   /** The stored answer was damaged, so that the same request cannot be answered again. */
   async EncryptionFailed(service, client) {
     const key = { 'idempotency-key': fresh() };
@@ -188,7 +195,11 @@ export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
     return client.post(JOBS, objectOf('Job', fresh(), { command: ['true'], secrets: [{ name }], env }));
   },
   Unauthorized: (_service, client) => client.ask('GET', ACCOUNTS, { key: null }),
-  Unsupported: (_service, client) => client.post(path('budgets', ''), objectOf('Budget', fresh(), { limitUSD: '1' })),
+  Unsupported: (_service, client) =>
+    client.post(
+      path('budgets', ''),
+      objectOf('Budget', fresh(), { limitUSD: '1', notify: { emails: ['a@example.org'] } }),
+    ),
   UnsupportedMediaType: (_service, client) => client.ask('POST', ACCOUNTS, { raw: 'x', contentType: 'text/plain' }),
 };
 
@@ -284,5 +295,5 @@ export async function raiseAtApi(t: Teardown, { options, raise }: AtDoor): Promi
 
 /** Codes that stand in the source and that no request can bring about yet. */
 export const NOT_RAISED: ReadonlyMap<string, string> = new Map([
-  ['BudgetExceeded', 'the commit can refuse a hold, and no kind places one yet'],
+  ['InsufficientCredits', 'the wallet refuses only where it is prepaid, and there is no way to pay yet'],
 ]);

@@ -11,6 +11,7 @@ import {
 import { openapiPath } from '../../http/routes/declared/declared.js';
 import { API_GROUP } from '../../src/brand.js';
 import { KINDS } from '../../src/kinds/index.js';
+import { USD } from '../../src/money/usd.js';
 import { BASE, bearer, IN_DEFAULT, KEYS, object, openTestApi, type TestApi } from './support/test-api.js';
 import { at, json } from './support/json.js';
 
@@ -111,6 +112,10 @@ test('every operation of the OpenAPI document is there: served, or 501', async (
       put: async () => ({ outcome: 'Created', digest: `sha256:${'0'.repeat(64)}`, size: 0 }),
       head: async () => undefined,
       get: async () => undefined,
+    },
+    ledger: {
+      wallet: async () => ({ mode: 'Unlimited', balanceUSD: new USD(0), heldUSD: new USD(0) }),
+      entries: async () => [],
     },
     commands: openCommands({ read: async () => undefined } as unknown as AttachDeps),
   });

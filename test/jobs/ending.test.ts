@@ -258,7 +258,7 @@ test('a dry run says what the create would be refused for, field by field, and p
   t.false(answer.text.includes('placementPreview'), answer.text);
   for (const [kind, plural, spec, field] of [
     ['Sandbox', 'sandboxes', { image: 'svc/agent-tools', args: ['x'] }, 'spec.args'],
-    ['Workspace', 'workspaces', { ephemeral: true, connections: ['db'] }, 'spec.connections'],
+    ['Workspace', 'workspaces', { ephemeral: true, resources: { gpu: { count: 1 } } }, 'spec.resources.gpu'],
   ] as const) {
     const at = JOBS.replace('jobs', plural);
     const dry = await client.post(`${at}?dryRun=All`, objectOf(kind, 'dry', spec));

@@ -191,6 +191,9 @@ test('entries are read page by page behind a position, with their lines; the wal
   for (const { lines } of rest) t.is(sumUSD(lines.map(({ amountUSD }) => amountUSD)).toFixed(), '0');
   t.deepEqual(await reads.entries('o-1', rest.at(-1)?.position ?? 0, 100), []);
   t.deepEqual(await reads.entries('o-2', 0, 100), []);
+  const period = first[0]?.period;
+  t.deepEqual(await reads.entries('o-1', 0, 100, period), [...first, ...rest]);
+  t.deepEqual(await reads.entries('o-1', 0, 100, '2026-01'), []);
   const { mode, balanceUSD, heldUSD } = await reads.wallet('o-1');
   t.deepEqual([mode, balanceUSD.toFixed(), heldUSD.toFixed()], ['Prepaid', '19.75', '0.25']);
   t.is((await reads.hold('o-1', 'c'))?.owner.uid, 'uid-c');

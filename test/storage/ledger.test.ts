@@ -6,6 +6,7 @@ import { sessionOn, type Session } from '../../storage/commit/session.js';
 import { runTransaction } from '../../storage/commit/transaction.js';
 import { openVersionPrediction } from '../../storage/commit/version-prediction.js';
 import { auditLedger } from '../../storage/ledger/audit.js';
+import { openRehearsal } from '../../storage/ledger/rehearsal.js';
 import { openPostgres } from '../../storage/postgres.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
 import { openProxy } from './cutting-proxy.js';
@@ -309,4 +310,20 @@ test('a commit without money sends the statements of its object and no other, an
   const paid = await run(insert('b', { money: [place('h', 'uid-b', '1')] }));
   const reads = ['orgs', 'budgets', 'holds', 'counters', 'caps', 'grants'].map((name) => `ledger ${name}`);
   t.deepEqual(paid.slice(0, 8), ['BEGIN;', ...reads, 'answered']);
+});
+
+test('a rehearsal answers what the commit would, of each limit, and leaves no trace', async (t) => {
+  const f = await openFixture(t);
+  const rehearse = openRehearsal(f.store.postgres);
+  t.is(await rehearse('o-1', [place('h', 'uid-a', '1')]), undefined);
+  await ledger(f.committer, budget('b', '1.00'), place('taken', 'uid-b', '0.60'));
+  t.is(await rehearse('o-1', [place('h', 'uid-a', '0.40')]), undefined);
+  const refusal = { outcome: 'Refused', by: 'Budget', name: 'b', availableUSD: '0.40', neededUSD: '0.41' } as const;
+  t.like(await rehearse('o-1', [place('h', 'uid-a', '0.41')]), refusal);
+  const capped: MoneyOperation[] = [{ op: 'SetCap', uid: 'uid-a', limitUSD: '0.10' }, place('h', 'uid-a', '0.20')];
+  t.like(await rehearse('o-1', capped), { outcome: 'Refused', by: 'Cap', uid: 'uid-a', availableUSD: '0.10' });
+  t.is(await rehearse('o-1', [place('h', 'uid-a', '0.9', { replaces: 'taken' })]), undefined);
+  t.is(await rehearse('o-2', [place('h', 'uid-a', '5')]), undefined);
+  t.is(await countOf(f, 'holds'), 1);
+  t.is(await countOf(f, 'caps'), 0);
 });

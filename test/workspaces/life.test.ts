@@ -332,7 +332,7 @@ test('What is not carried out yet is refused by its name', async (t) => {
     t.is(answer.status, 501, `${field}: ${answer.text}`);
     t.true(answer.text.includes(field), answer.text);
   };
-  await refused('Workspace', 'workspaces', { ephemeral: true, connections: ['db'] }, 'spec.connections');
+  await refused('Workspace', 'workspaces', { ephemeral: true, resources: { gpu: { count: 1 } } }, 'spec.resources.gpu');
   await refused(
     'Workspace',
     'workspaces',

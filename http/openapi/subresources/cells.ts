@@ -15,7 +15,11 @@ export function describeCells(object: string, kind: string, { cells }: KindDefin
           { ...NAMESPACE },
           { ...NAME },
           query('after', '`continue` of the page before.'),
-          query('limit', 'At most so many; 100 by default, and no more than 500.', INTEGER),
+          query(
+            'limit',
+            'At most so many; 100 by default, and no more than 500. A page of large cells ends earlier, with `continue`.',
+            INTEGER,
+          ),
           query('phase', `Only cells of this phase: ${(cells?.phases ?? []).join(', ')}.`),
         ],
         answer: {

@@ -1,33 +1,24 @@
-/** The description of the wallet and its ledger. Source: decisions, "Kinds not detailed". */
-import { INTEGER, list, OBJECT, query, TEXT } from '../../openapi/route.js';
-import { record, described } from './bodies.js';
+/** The description of what of the wallet is not served yet. Source: decisions, "Kinds not detailed". */
+import { BOOLEAN } from '../../openapi/route.js';
+import { described, json, record } from './bodies.js';
 import type { CollectionRoute } from './declared.js';
-
-const WALLET = { beside: 'wallet', tag: 'Wallet', scope: 'billing:read', method: 'GET' } as const;
 
 export const WALLET_ROUTES: readonly CollectionRoute[] = [
   {
-    ...WALLET,
-    path: '',
-    id: 'readWallet',
-    summary: 'What the org has, and what is held of it',
-    answer: {
-      schema: record({
-        balanceUSD: described('Credits.'),
-        heldUSD: described('Held for work that runs.'),
-        availableUSD: described('Balance less what is held.'),
-        arrearsUSD: described('To be paid before new work starts.'),
-        autoRecharge: described('When and how much is recharged by itself.', OBJECT),
+    ...{ beside: 'wallet', tag: 'Wallet', scope: 'billing:write', method: 'PATCH', path: '' },
+    id: 'patchWallet',
+    summary: 'Change when the wallet recharges by itself and warns',
+    body: json(
+      record({
+        autoRecharge: record({
+          enabled: described('Whether it recharges by itself.', BOOLEAN),
+          belowUSD: described('Available balance below which it recharges.'),
+          amountUSD: described('Credits that are bought at once.'),
+          monthlyLimitUSD: described('Most that is bought in a month.'),
+        }),
+        warnBelowUSD: described('Available balance below which the org is warned.'),
       }),
-      description: 'The wallet.',
-    },
-  },
-  {
-    ...WALLET,
-    path: 'entries',
-    id: 'listWalletEntries',
-    summary: 'The ledger of the wallet',
-    parameters: [query('after', '`continue` of the page before.'), query('limit', 'At most so many.', INTEGER)],
-    answer: { schema: list(OBJECT, { continue: TEXT }), description: 'Entries, newest first.' },
+    ),
+    answer: { description: 'The wallet.' },
   },
 ];

@@ -2,7 +2,7 @@
 import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, integerColumn, textColumn, wide } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
-import { plainMachine } from '../plain-machine.js';
+import { budgetMachine, dropBudget } from './machine.js';
 import { budgetSpec, type BudgetSpec, budgetStatus, type BudgetStatus } from './schema.js';
 
 type This = ApiObject<BudgetSpec, BudgetStatus>;
@@ -31,6 +31,7 @@ export const budgetKind: KindDefinition = {
     textColumn('Action', 'Block or Notify.', ({ spec }: This) => spec.action),
     textColumn('Period', 'Monthly or Total.', ({ spec }: This) => spec.period),
     wide(textColumn('Held', 'Held for work that runs, in USD.', ({ status }: This) => status.heldUSD)),
+    wide(textColumn('Remaining', 'Left for new holds, in USD.', ({ status }: This) => status.remainingUSD)),
     wide(
       textColumn('Project', 'Project that it counts; nothing: every project.', ({ spec }: This) => spec.scope?.project),
     ),
@@ -42,8 +43,9 @@ export const budgetKind: KindDefinition = {
   },
   initialStatus: () => ({ percentUsed: 0 }),
   references: budgetReferences,
-  unbuilt: true,
-  machine: plainMachine<BudgetSpec, BudgetStatus>(),
+  unsupported: ({ notify }: BudgetSpec) => ((notify?.emails ?? []).length === 0 ? [] : ['spec.notify.emails']),
+  atRemoval: ({ metadata }) => [dropBudget(metadata.uid)],
+  machine: budgetMachine,
 };
 
 export function budgetReferences({ spec }: ApiObject<BudgetSpec>): readonly Reference[] {

@@ -2,9 +2,21 @@
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';
-import { labelSelector, projectNameField } from '../shapes/names.js';
+import { labelSelector, type LabelSelectorSpec, projectNameField } from '../shapes/names.js';
+import { addIssue, rules } from '../shapes/rules.js';
+import { MAX_REQUIREMENTS } from '../../api/selectors/label.js';
 
 const DEFAULT_THRESHOLDS: readonly number[] = [50, 80, 100];
+
+/** What is matched is a selector's text, which has a bound of its own. */
+function readable({
+  value: { matchLabels = {}, matchExpressions = [] },
+  issues,
+}: z.core.ParsePayload<LabelSelectorSpec>): void {
+  const count = Object.keys(matchLabels).length + matchExpressions.length;
+  if (count > MAX_REQUIREMENTS)
+    addIssue(issues, [], `must have at most ${MAX_REQUIREMENTS} labels and requirements together, has ${count}`);
+}
 
 export const budgetSpec = z.object({
   limitUSD: zUsd({ above: '0', description: "Limit of the period's spend plus holds." }),
@@ -19,7 +31,10 @@ export const budgetSpec = z.object({
   scope: z
     .object({
       project: projectNameField.optional().describe('A project; unset: every project.'),
-      selector: labelSelector.optional().describe('Labels that an object had when it was admitted.'),
+      selector: labelSelector
+        .check(rules(readable))
+        .optional()
+        .describe('Labels that an object had when it was admitted.'),
     })
     .optional()
     .describe('What counts: by the project and the labels an object had at admission. Unset: everything. Immutable.'),

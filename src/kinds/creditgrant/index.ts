@@ -2,7 +2,7 @@
 import type { ApiObject } from '../../api/object.js';
 import { READ_ONLY, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
-import { plainMachine } from '../plain-machine.js';
+import { creditGrantMachine } from './machine.js';
 import { creditGrantSpec, creditGrantStatus, type CreditGrantSpec, type CreditGrantStatus } from './schema.js';
 
 type This = ApiObject<CreditGrantSpec, CreditGrantStatus>;
@@ -27,7 +27,6 @@ export const creditGrantKind: KindDefinition = {
     wide(textColumn('Expires', 'When what is left of it expires.', ({ spec }: This) => spec.expirationTime)),
   ],
   selectableFields: { 'spec.source': (object: This) => object.spec.source },
-  initialStatus: (object: This): CreditGrantStatus => ({ phase: 'Active', remainingUSD: object.spec.amountUSD }),
-  unbuilt: true,
-  machine: plainMachine<CreditGrantSpec, CreditGrantStatus>(),
+  initialStatus: (): CreditGrantStatus => ({ phase: 'Active' }),
+  machine: creditGrantMachine,
 };

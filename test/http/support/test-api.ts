@@ -169,6 +169,7 @@ export async function openTestApi(
       recoverOrg: unwired,
     },
     events: { list: unwired },
+    ledger: { wallet: unwired, entries: unwired },
     browserSessionKey: randomBytes(32),
     log: { info: note, warn: note, error: note },
     metrics: new Registry(),

@@ -5,6 +5,9 @@ import { holdRules, type Change, type Limit } from './table.js';
 
 const emails = (count: number): string[] => Array.from({ length: count }, (_, index) => `a${index}@example.com`);
 
+const manyLabels = (count: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`l${index}`, 'a']));
+
 const requirement = (operator: string, values?: readonly string[]): Change => [
   'spec.scope.selector.matchExpressions',
   [{ key: 'team', operator, ...(values === undefined ? {} : { values }) }],
@@ -117,6 +120,12 @@ holdRules(test, {
       within: [requirement('Exists')],
       beyond: [['spec.scope.selector.matchExpressions', [{ key: 'a b', operator: 'Is' }]]],
       field: 'spec.scope.selector.matchExpressions[0].key',
+    },
+    {
+      rule: 'a selector has at most 100 labels and requirements',
+      within: [['spec.scope.selector.matchLabels', manyLabels(100)]],
+      beyond: [['spec.scope.selector.matchLabels', manyLabels(101)]],
+      field: 'spec.scope.selector',
     },
     needsValues('In'),
     needsValues('NotIn'),

@@ -1,6 +1,7 @@
 /** Both sides of every rule of CreditGrant, which the service alone writes. */
 import test from 'ava';
 import { creditGrantKind } from '../../../src/kinds/creditgrant/index.js';
+import { at, contextAt, decided, objectOf } from '../decide.js';
 import { holdRules } from './table.js';
 
 holdRules(test, {
@@ -30,4 +31,23 @@ holdRules(test, {
 
 test('read-only for customers', (t) => {
   t.deepEqual([...creditGrantKind.operations].toSorted(), ['list', 'read']);
+});
+
+test('it is credited in the commit that makes it, and what is left goes at its end', (t) => {
+  const expirationTime = '2026-02-01T00:00:00Z';
+  const expires = Date.parse(expirationTime);
+  const kind = creditGrantKind;
+  const one = decided(kind, at(objectOf(kind, { amountUSD: '5', source: 'Promo', expirationTime })), {
+    type: 'Created',
+  });
+  t.deepEqual(one.effects, [
+    { type: 'Money', operation: { op: 'Credit', grant: 'uid-0', amountUSD: '5', expires } },
+    { type: 'ArmTimer', timer: 'expire', at: expires },
+  ]);
+  t.deepEqual(one.object.status, { phase: 'Active', remainingUSD: '5.00' });
+  const fired = { type: 'TimerFired', timer: 'expire', generation: 1 } as const;
+  t.deepEqual(decided(kind, one, fired, contextAt(expires - 1)).effects, [one.effects[1]], 'too early');
+  const ended = decided(kind, one, fired, contextAt(expires));
+  t.deepEqual(ended.effects, [{ type: 'Money', operation: { op: 'Expire' } }]);
+  t.deepEqual(ended.object.status, { phase: 'Expired', remainingUSD: '0.00' });
 });

@@ -172,6 +172,14 @@ export interface LogQuery {
   readonly since?: number | undefined;
 }
 
+/** By what the lines of a log are held back: its reader has one chunk of it in memory, and none without leave. */
+export interface LogPace {
+  /** Resolves when a chunk may be read, or the next one where a reader looks for its first line. */
+  begin(): Promise<void>;
+  /** Every line of the chunk was handed on. Resolves when they are taken, so that nothing of it is in memory any more. */
+  end(): Promise<void>;
+}
+
 export interface LogLine {
   readonly stream: 'stdout' | 'stderr' | 'system';
   /** Milliseconds since the epoch. */
@@ -327,8 +335,8 @@ export interface ComputeEngine {
   signalProcess(work: string, id: string, name: CommandSignal, signal: AbortSignal): Promise<'Sent' | 'Gone'>;
   /** To a port that a program inside listens on, on loopback (IPv4). */
   connect(work: string, port: number, signal: AbortSignal): Promise<PortStart>;
-  /** Lines until the end (or for ever while following and running). Unknown id: an empty stream. */
-  logs(id: string, query: LogQuery, signal: AbortSignal): AsyncIterable<LogLine>;
+  /** Lines until the end (or for ever while following and running), as fast as `pace` lets them come. Unknown id: an empty stream. */
+  logs(id: string, query: LogQuery, signal: AbortSignal, pace?: LogPace): AsyncIterable<LogLine>;
   /** Leaves running work alone; frees connections. */
   close(): Promise<void>;
 }

@@ -22,6 +22,7 @@ import type {
   EngineFacts,
   FoundImage,
   LogLine,
+  LogPace,
   LogQuery,
   RegistryLogin,
   WorkSpec,
@@ -107,7 +108,7 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
     writeProcess: (work, id, input, signal) => orAbort(commands.writeProcess(work, id, input, signal), signal),
     signalProcess: (work, id, name, signal) => orAbort(commands.signalProcess(work, id, name, signal), signal),
     connect: (work, port, signal) => orAbort(commands.connect(work, port, signal), signal),
-    logs: (id, query, signal) => engine.logs(id, query, signal),
+    logs: (id, query, signal, pace) => engine.logs(id, query, signal, pace),
     close: () => engine.close(),
   };
 }
@@ -265,20 +266,18 @@ class DockerEngine {
     signal.addEventListener('abort', () => this.watchers.delete(watcher), { once: true });
   }
 
-  async *logs(id: string, query: LogQuery, signal: AbortSignal): AsyncGenerator<LogLine> {
+  async *logs(id: string, query: LogQuery, signal: AbortSignal, pace?: LogPace): AsyncGenerator<LogLine> {
     if (!isPlainName(id) || !isPlainName(query.container)) return;
     await this.adopted(signal);
-    const reader = new LogReader(this.finished.logDirectory(id), query.container);
-    const read = async function* (): AsyncGenerator<LogLine> {
-      for await (const line of reader.read()) if (query.since === undefined || line.time >= query.since) yield line;
-    };
+    const reader = new LogReader(this.finished.logDirectory(id), query.container, pace);
+    const read = (): AsyncGenerator<LogLine> => reader.read(query.since);
     const ended = (): boolean => {
       if (this.closed.signal.aborted) return true;
       if (this.starting.has(id)) return false;
       return this.boxes.get(id)?.logEnded(query.container) ?? true;
     };
     try {
-      await reader.seek(query.tail);
+      await reader.seek(query.tail, signal);
       yield* query.follow ? this.notifier.follow(id, read, ended, signal) : read();
     } finally {
       await reader.close();

@@ -12,6 +12,7 @@ import type {
   ComputeEngine,
   EngineFacts,
   LogLine,
+  LogPace,
   LogQuery,
   ProcessStart,
   ProcessState,
@@ -174,7 +175,7 @@ export async function openAt(
     signalProcess: async (work, id, name, signal) =>
       (await askAgent({ op: 'signalProcess', work, process: id, signal: name }, signal)) as 'Sent' | 'Gone',
     connect: async (work, port, signal) => connectPort(await address(true, signal), work, port, signal),
-    logs: (id, query, signal) => readLogs(place.layout.logs, link, followers, id, query, signal),
+    logs: (id, query, signal, pace) => readLogs(place.layout.logs, link, followers, id, query, signal, pace),
     close: async () => {
       link.close();
       followers.close();
@@ -224,14 +225,13 @@ async function* readLogs(
   id: string,
   query: LogQuery,
   signal: AbortSignal,
+  pace?: LogPace,
 ): AsyncGenerator<LogLine> {
   if (!isPlainName(id) || !isPlainName(query.container)) return;
-  const reader = new LogReader(join(logs, id), query.container);
-  const read = async function* (): AsyncGenerator<LogLine> {
-    for await (const line of reader.read()) if (query.since === undefined || line.time >= query.since) yield line;
-  };
+  const reader = new LogReader(join(logs, id), query.container, pace);
+  const read = (): AsyncGenerator<LogLine> => reader.read(query.since);
   try {
-    await reader.seek(query.tail);
+    await reader.seek(query.tail, signal);
     yield* query.follow ? followers.follow(link, id, query.container, read, signal) : read();
   } finally {
     await reader.close();

@@ -2,8 +2,8 @@
  * The form of a log on disk: segments of frames, one frame per line (or per piece of a long line). Pure.
  *
  * Segment: a head of 24 bytes (magic, lines and bytes of this log that lie before it), then frames.
- * Frame: a head of 12 bytes (length, stream, flags, time), the bytes, and the length again, so that the last lines can be
- * found by walking backwards. Little endian. A frame that is cut at the end of a file is one that is still being written.
+ * Frame: a head of 12 bytes (length, stream, flags, time), the bytes, and the length again. Little endian. A frame that is cut
+ * at the end of a file is one that is still being written; so frames are only found from the beginning of a segment on.
  */
 import type { LogLine } from '../../contract/engine.js';
 
@@ -80,23 +80,33 @@ export function writeFrame(
   return at + FRAME_OVERHEAD + length;
 }
 
-/** The frame that begins at `at`, or undefined when it is not complete. Throws when the bytes are no frame. */
-export function readFrame(buffer: Buffer, at: number): Frame | undefined {
+/** Bytes of the frame that begins at `at`, or undefined when it is not complete. Throws when the bytes are no frame. */
+export function frameSize(buffer: Buffer, at: number): number | undefined {
   if (buffer.length - at < FRAME_HEAD) return undefined;
   const length = buffer.readUInt32LE(at);
   if (length > MAX_PIECE) throw new Error('broken log');
-  if (buffer.length - at < FRAME_OVERHEAD + length) return undefined;
-  return {
-    stream: STREAMS[buffer[at + 10] ?? 0] ?? 'system',
-    time: buffer.readUIntLE(at + 4, 6),
-    partial: buffer[at + 11] === 1,
-    data: buffer.subarray(at + FRAME_HEAD, at + FRAME_HEAD + length),
-    size: FRAME_OVERHEAD + length,
-  };
+  return buffer.length - at < FRAME_OVERHEAD + length ? undefined : FRAME_OVERHEAD + length;
 }
 
-/** Bytes of the frame that ends at `end`, by its tail. Undefined at the head of the segment or in broken bytes. */
-export function frameBefore(tail: Buffer): number | undefined {
-  const length = tail.readUInt32LE(0);
-  return length <= MAX_PIECE ? FRAME_OVERHEAD + length : undefined;
+/** Whether the line of the frame that begins at `at` goes on in a later one. */
+export function isPartial(buffer: Buffer, at: number): boolean {
+  return buffer[at + 11] === 1;
+}
+
+/** When the frame that begins at `at` was written, ms. */
+export function frameTime(buffer: Buffer, at: number): number {
+  return buffer.readUIntLE(at + 4, 6);
+}
+
+/** The frame that begins at `at`, or undefined when it is not complete. Throws when the bytes are no frame. */
+export function readFrame(buffer: Buffer, at: number): Frame | undefined {
+  const size = frameSize(buffer, at);
+  if (size === undefined) return undefined;
+  return {
+    stream: STREAMS[buffer[at + 10] ?? 0] ?? 'system',
+    time: frameTime(buffer, at),
+    partial: isPartial(buffer, at),
+    data: buffer.subarray(at + FRAME_HEAD, at + size - FRAME_TAIL),
+    size,
+  };
 }

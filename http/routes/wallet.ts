@@ -1,0 +1,173 @@
+/**
+ * Serves `/apis/{g}/v1/wallet`, which reads live, and `…/wallet/entries`: the ledger of the org, oldest first, as JSON a page at a time or
+ * whole as CSV. Source: decisions, "Kinds not detailed".
+ */
+import type { Caller } from '../../actors/resource-service.js';
+import { refuse } from '../../src/api/refusal.js';
+import { rfc3339Millis } from '../../src/api/time.js';
+import { showUSD, sumUSD, USD, ZERO } from '../../src/money/usd.js';
+import type { LedgerEntry } from '../../storage/ledger/reads.js';
+import { requireScope } from '../auth/authorise.js';
+import { badParameter } from '../bad-parameter.js';
+import type { Exchange } from '../exchange.js';
+import { LongAnswer } from '../long-answer.js';
+import { replyJson } from '../reply.js';
+import { methodNotAllowed } from '../resources/dispatch.js';
+import { parseRecord } from '../resources/parse.js';
+import { MAX_PAGE, readLimit } from '../resources/versions.js';
+import type { ServerContext } from '../server-context.js';
+import type { CollectionRouteTarget } from '../target.js';
+import { refuseCollectionRoute } from './unbuilt.js';
+
+const SCOPE = 'billing:read';
+/** Entries of a page when the client does not say. */
+const PAGE = 100;
+const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/;
+
+export async function serveWallet(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: CollectionRouteTarget,
+): Promise<void> {
+  const [below, ...rest] = target.rest;
+  if (target.project !== undefined || rest.length > 0 || (below !== undefined && below !== 'entries'))
+    throw refuse('NotFound', 'an org has one wallet, and below it there are entries');
+  if (x.method === 'PATCH' && below === undefined) return refuseChange(x, context, caller, target);
+  if (x.method !== 'GET') throw methodNotAllowed(x, below === undefined ? ['GET', 'PATCH'] : ['GET']);
+  x.verb = below === undefined ? 'get' : 'list';
+  requireScope(caller, SCOPE, '');
+  if (below === undefined) return replyJson(x, 200, await readWallet(context, caller), NO_CACHE());
+  const query = readQuery(x);
+  if (isCsv(x)) return streamCsv(x, context, caller, query);
+  const limit = query.limit ?? PAGE;
+  const items = await context.ledger.entries(caller.org, query.after, limit, query.month);
+  const last = items.at(-1);
+  replyJson(
+    x,
+    200,
+    { items: items.map(viewOf), ...(last === undefined ? {} : { continue: String(last.position) }) },
+    NO_CACHE(),
+  );
+}
+
+const NO_CACHE = (): Record<string, string> => ({ 'cache-control': 'no-cache, private' });
+
+/** Fields of the body are named, so that the client sees what of it is missing. */
+async function refuseChange(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  target: CollectionRouteTarget,
+): Promise<void> {
+  requireScope(caller, 'billing:write', '');
+  const body = await context.bodies.read(x);
+  const fields = body.length === 0 ? [] : Object.keys(parseRecord(body).value);
+  refuseCollectionRoute(x, caller, target, fields);
+}
+
+async function readWallet({ ledger }: ServerContext, { org }: Caller): Promise<object> {
+  const { mode, balanceUSD, heldUSD } = await ledger.wallet(org);
+  return {
+    mode,
+    balanceUSD: showUSD(balanceUSD),
+    heldUSD: showUSD(heldUSD),
+    availableUSD: showUSD(USD.max(ZERO, balanceUSD.minus(heldUSD))),
+    arrearsUSD: showUSD(USD.max(ZERO, balanceUSD.negated())),
+    autoRecharge: { enabled: false },
+  };
+}
+
+interface EntryQuery {
+  readonly after: number;
+  readonly limit: number | undefined;
+  readonly month: string | undefined;
+}
+
+function readQuery(x: Exchange): EntryQuery {
+  const after = x.query.get('after') || '0';
+  if (!/^\d{1,15}$/.test(after))
+    throw badParameter('after', after, 'must be a cursor', 'Send `continue` of the page before as it came.');
+  const month = x.query.get('month') || undefined;
+  if (month !== undefined && !MONTH.test(month))
+    throw badParameter('month', month, 'must be a month', 'Ask for month=2026-11, for example.');
+  return { after: Number(after), limit: readLimit(x.query.get('limit')), month };
+}
+
+function isCsv(x: Exchange): boolean {
+  const format = x.query.get('format') || undefined;
+  if (format !== undefined && format !== 'csv' && format !== 'json')
+    throw badParameter('format', format, 'must be csv or json', 'Ask for format=csv, or leave it out.');
+  return format === undefined ? /^\s*text\/csv\b/i.test(x.req.headers.accept ?? '') : format === 'csv';
+}
+
+/** What the entry changes the balance by: the sum of its lines on grants and on the wallet. */
+function balanceChange({ lines }: LedgerEntry): USD {
+  const own = lines.filter(({ account }) => account === 'wallet' || account.startsWith('grants/'));
+  return sumUSD(own.map(({ amountUSD }) => amountUSD));
+}
+
+function viewOf(entry: LedgerEntry): Record<string, unknown> {
+  const { position, time, reason, period, project, labels, owner, segment, amountUSD, coveredUSD, lines } = entry;
+  return {
+    ...{ id: String(position), time: rfc3339Millis(time), reason, period, project, labels, owner, segment },
+    amountUSD: shown(amountUSD),
+    coveredUSD: shown(coveredUSD),
+    balanceChangeUSD: showUSD(balanceChange(entry)),
+    lines: lines.map((line) => ({ account: line.account, amountUSD: shown(line.amountUSD) })),
+  };
+}
+
+function shown(amount: string): string {
+  return showUSD(new USD(amount));
+}
+
+const COLUMNS = [
+  ...['id', 'time', 'reason', 'period', 'project', 'labels', 'owner', 'segment'],
+  ...['amountUSD', 'coveredUSD', 'balanceChangeUSD'],
+];
+
+/** Whole, or as many as the limit says, in pages of the ledger; a slow client waits on its socket. */
+async function streamCsv(x: Exchange, context: ServerContext, { org }: Caller, query: EntryQuery): Promise<void> {
+  const { month, limit = Infinity } = query;
+  const name = `wallet${month === undefined ? '' : `-${month}`}.csv`;
+  const headers = {
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': `attachment; filename="${name}"`,
+  };
+  const answer = new LongAnswer(x, { ...headers, ...NO_CACHE() }, 'WhenLong');
+  const unfollow = context.revocation.follow(x, { allows: (asked) => asked.may(SCOPE, '') });
+  try {
+    await answer.write(`${COLUMNS.join(',')}\r\n`);
+    let { after } = query;
+    for (let left = limit; left > 0 && !answer.closed;) {
+      const page = Math.min(left, MAX_PAGE);
+      const entries = await context.ledger.entries(org, after, page, month);
+      if (entries.length > 0) await answer.write(entries.map(csvLine).join(''));
+      if (entries.length < page) break;
+      left -= entries.length;
+      after = entries.at(-1)?.position ?? after;
+    }
+    await answer.end('');
+  } catch (error) {
+    answer.abandon();
+    throw error;
+  } finally {
+    unfollow();
+  }
+}
+
+/** RFC 4180; the cells of `COLUMNS`. */
+function csvLine(entry: LedgerEntry): string {
+  const { position, time, reason, period, project = '', owner = '', segment = '', amountUSD, coveredUSD } = entry;
+  const labels = Object.entries(entry.labels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const cells = [
+    ...[String(position), rfc3339Millis(time), reason, period, project, labels.join(','), owner, segment],
+    ...[shown(amountUSD), shown(coveredUSD), showUSD(balanceChange(entry))],
+  ];
+  return `${cells.map(quoted).join(',')}\r\n`;
+}
+
+function quoted(cell: string): string {
+  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}

@@ -1,0 +1,114 @@
+/**
+ * The life of a Budget: its limit stands in the ledger from the commit that makes or changes it to the one that removes it, and its
+ * status shows what the ledger tells. Only the ledger refuses: a status that is late admits nothing and stops nothing (I7).
+ *
+ *   Created, Updated ─ SetBudget        SpendChanged, period's end ─ status
+ *   removed ─ DropBudget (`atRemoval`)   ThresholdReached, HoldsRefused ─ events
+ */
+import { equalJson } from '../../api/equal.js';
+import { parseTime } from '../../api/time.js';
+import { showUSD } from '../../money/usd.js';
+import type { CommitEffect } from '../effect.js';
+import { emit } from '../events/emit.js';
+import type { Current, DecisionContext, Machine, Message } from '../machine.js';
+import type { ObjectMessage } from '../object-message.js';
+import { IGNORED, next, plain, type PlainDecision } from '../plain-machine.js';
+import { limitOf } from './limit.js';
+import type { BudgetSpec, BudgetStatus } from './schema.js';
+import { currentPeriod, NO_STATE, withFigures, withNotice, type BudgetPrivate } from './state.js';
+import { budgetStatusOf, remainingUSD } from './status.js';
+
+type Here = Current<BudgetSpec, BudgetStatus, BudgetPrivate>;
+type Decided = PlainDecision<BudgetStatus, BudgetPrivate>;
+type Content<Type extends ObjectMessage['type']> = Extract<ObjectMessage, { type: Type }>;
+
+const PERIOD_ENDS = 'period-ends';
+/** Least time between two events that tell of refusals, ms. */
+const EXCEEDED_EVERY_MS = 60_000;
+
+/** The status of now, with this state. */
+function shown(here: Here, state: BudgetPrivate, now: number, effects: readonly CommitEffect[] = []): Decided {
+  const status = budgetStatusOf(here.object.spec, here.object.status, state, { created: createdAt(here), now });
+  return next<BudgetStatus, BudgetPrivate>(status, { private: state, effects });
+}
+
+function createdAt({ object }: Here): number {
+  return parseTime(object.metadata.creationTimestamp) ?? 0;
+}
+
+function setBudget({ object }: Here): CommitEffect {
+  return { type: 'Money', operation: { op: 'SetBudget', budget: limitOf(object.metadata, object.spec) } };
+}
+
+function armEnd(here: Here, now: number): readonly CommitEffect[] {
+  const { end } = currentPeriod(here.object.spec, createdAt(here), now);
+  return end === undefined ? [] : [{ type: 'ArmTimer', timer: PERIOD_ENDS, at: end }];
+}
+
+function update(here: Here, { before }: Extract<Message, { type: 'Updated' }>, now: number): Decided {
+  const changed = !equalJson(before.spec, here.object.spec);
+  // A raised limit frees money as a release does.
+  return shown(here, here.private ?? NO_STATE, now, changed ? [setBudget(here)] : []);
+}
+
+function notice(here: Here, { period, threshold }: Content<'ThresholdReached'>, now: number): Decided {
+  const state = withNotice(here.private ?? NO_STATE, period, threshold);
+  if (state === undefined) return IGNORED;
+  const { limitUSD } = here.object.spec;
+  const when = period === 'total' ? '' : ` in ${period}`;
+  return shown(here, state, now, [emit('budget.threshold', `${threshold}% of ${limitUSD} USD are spent${when}`)]);
+}
+
+/** The first refusal is told at once; those of the next minute together, with what is refused behind it. */
+function refuse(here: Here, { count }: Content<'HoldsRefused'>, now: number): Decided {
+  const before = here.private ?? NO_STATE;
+  const left = showUSD(remainingUSD(here.object.spec, before, createdAt(here), now));
+  const { time = -Infinity, since = 0 } = before.exceeded ?? {};
+  const refusals = since + count;
+  const told = now - time < EXCEEDED_EVERY_MS;
+  const state = {
+    ...{ ...before, refusedAtUSD: left },
+    exceeded: told ? { time, since: refusals } : { time: now, since: 0 },
+  };
+  const holds = refusals === 1 ? 'a hold was' : `${refusals} holds were`;
+  const message = `${holds} refused: ${left} of ${here.object.spec.limitUSD} USD are left`;
+  return shown(here, state, now, told ? [] : [emit('budget.exceeded', message)]);
+}
+
+function receive(here: Here, content: ObjectMessage, now: number): Decided {
+  switch (content.type) {
+    case 'SpendChanged': {
+      const { period, spentUSD, heldUSD, refusing, revision } = content;
+      const state = withFigures(here.private ?? NO_STATE, { period, spentUSD, heldUSD, refusing, revision });
+      return state === undefined ? IGNORED : shown(here, state, now);
+    }
+    case 'ThresholdReached':
+      return notice(here, content, now);
+    case 'HoldsRefused':
+      return refuse(here, content, now);
+    default:
+      return IGNORED;
+  }
+}
+
+export const budgetMachine: Machine<BudgetSpec, BudgetStatus, BudgetPrivate, undefined, never> = {
+  decide(here, _side, message, { now }: DecisionContext) {
+    switch (message.type) {
+      case 'Created':
+        return shown(here, NO_STATE, now, [setBudget(here), ...armEnd(here, now)]);
+      case 'Updated':
+        return update(here, message, now);
+      case 'TimerFired':
+        return message.timer === PERIOD_ENDS ? shown(here, here.private ?? NO_STATE, now, armEnd(here, now)) : IGNORED;
+      case 'MessageReceived':
+        return receive(here, message.content, now);
+      default:
+        return plain(here, message);
+    }
+  },
+};
+
+/** Its counters stay while holds name them. */
+export function dropBudget(uid: string): CommitEffect {
+  return { type: 'Money', operation: { op: 'DropBudget', uid } };
+}

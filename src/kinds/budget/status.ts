@@ -1,0 +1,55 @@
+/** The status of a Budget, computed from its spec and the ledger's figures. Pure. */
+import { setCondition } from '../../api/conditions.js';
+import { rfc3339 } from '../../api/time.js';
+import { showUSD, USD, ZERO } from '../../money/usd.js';
+import type { BudgetSpec, BudgetStatus } from './schema.js';
+import { currentPeriod, figuresOf, noticesOf, type BudgetPrivate } from './state.js';
+
+/** Most that the field holds. */
+const MOST_PERCENT = 2 ** 31 - 1;
+
+/** Of the period in which `now` (ms) lies. Limit minus spent minus held, never below 0. */
+export function remainingUSD(spec: BudgetSpec, state: BudgetPrivate, created: number, now: number): USD {
+  const figures = figuresOf(state, currentPeriod(spec, created, now).period);
+  const left = new USD(spec.limitUSD).minus(figures?.spentUSD ?? 0).minus(figures?.heldUSD ?? 0);
+  return USD.max(ZERO, left);
+}
+
+export function budgetStatusOf(
+  spec: BudgetSpec,
+  before: BudgetStatus,
+  state: BudgetPrivate,
+  { created, now }: { readonly created: number; readonly now: number },
+): BudgetStatus {
+  const { period, start, end } = currentPeriod(spec, created, now);
+  const figures = figuresOf(state, period);
+  const spent = new USD(figures?.spentUSD ?? 0);
+  const remaining = remainingUSD(spec, state, created, now);
+  const refusing = spec.action === 'Block' && (figures?.refusing === true || isRefusing(state, remaining));
+  const exceeded = remaining.isZero() || refusing;
+  const condition = exceeded
+    ? { status: 'True' as const, reason: 'LimitReached', message: remaining.isZero() ? NOTHING_LEFT : TOO_LITTLE }
+    : { status: 'False' as const, reason: 'WithinLimit', message: 'there is money for new work' };
+  return {
+    conditions: [...setCondition(before.conditions, { type: 'Exceeded', ...condition }, now)],
+    currentPeriod: { startTime: rfc3339(start), ...(end !== undefined && { endTime: rfc3339(end) }) },
+    heldUSD: showUSD(new USD(figures?.heldUSD ?? 0)),
+    notifiedThresholds: [...noticesOf(state, period)],
+    percentUsed: percentOf(spent, spec.limitUSD),
+    remainingUSD: showUSD(remaining),
+    spentUSD: showUSD(spent),
+  };
+}
+
+const NOTHING_LEFT = 'nothing is left for a new hold';
+const TOO_LITTLE = 'what is left was too little for a hold, and nothing was freed since';
+
+function isRefusing({ refusedAtUSD }: BudgetPrivate, remaining: USD): boolean {
+  return refusedAtUSD !== undefined && remaining.lte(refusedAtUSD);
+}
+
+/** Whole percent, cut. */
+function percentOf(spent: USD, limit: string): number {
+  const percent = USD.max(ZERO, spent).times(100).div(limit).floor();
+  return USD.min(percent, MOST_PERCENT).toNumber();
+}

@@ -1,0 +1,144 @@
+/** Budgets, the wallet and its ledger as a client sees them, at a service that runs no work. */
+import test from 'ava';
+import { USD } from '../../src/money/usd.js';
+import { openPostgres } from '../../storage/postgres.js';
+import { listAt, numberAt, objectOf, path, textAt, valueAt, type Client } from '../e2e/client.js';
+import { shareRunning, type Running } from '../e2e/running.js';
+import { until } from '../e2e/until.js';
+
+const BUDGETS = path('budgets', '');
+const GRANTS = path('creditgrants', '');
+const WALLET = path('wallet', '');
+const JOBS = path('jobs', 'default');
+
+let service: Running;
+let owner: Client;
+test.before(async () => {
+  service = await shareRunning(undefined, { env: { TROUPE_COMPUTE: 'off' } });
+  owner = service.client();
+});
+test.after.always(async () => service?.close());
+
+/** Names of the Budgets that the ledger has. */
+async function inLedger(): Promise<readonly string[]> {
+  const postgres = openPostgres({ url: service.databaseUrl });
+  try {
+    const rows = await postgres.readRows<[string]>({ name: 'budgets', text: 'SELECT name FROM budgets ORDER BY name' });
+    return rows.map(([name]) => name);
+  } finally {
+    await postgres.close();
+  }
+}
+
+test('the first org has its credits from the start, as a grant, in its wallet and as an entry of its ledger', async (t) => {
+  const grant = await owner.get(`${GRANTS}/bootstrap`);
+  t.deepEqual(valueAt(grant.body, 'status'), { phase: 'Active', remainingUSD: '100.00' });
+  const wallet = await owner.get(WALLET);
+  t.is(textAt(wallet.body, 'mode'), 'Unlimited');
+  t.is(textAt(wallet.body, 'balanceUSD'), '100.00');
+  const entries = listAt((await owner.get(`${WALLET}/entries?limit=1`)).body, 'items');
+  t.is(textAt(entries[0], 'reason'), 'Credit');
+  t.deepEqual(valueAt(entries[0], 'lines'), [
+    { account: 'funding', amountUSD: '-100.00' },
+    { account: `grants/${textAt(grant.body, 'metadata', 'uid')}`, amountUSD: '100.00' },
+  ]);
+  const made = await owner.post(GRANTS, objectOf('CreditGrant', 'mine', { amountUSD: '5.00', source: 'Promo' }));
+  t.is(made.status, 405, 'only the service gives credits');
+});
+
+test('a Budget stands in the ledger from its create to its end, however it ends', async (t) => {
+  // Nothing else that is tested here counts in it.
+  const spec = { limitUSD: '5', scope: { selector: { matchLabels: { test: 'stands' } } } };
+  const made = await owner.post(BUDGETS, objectOf('Budget', 'plain', spec));
+  t.is(made.status, 201, made.text);
+  t.is(textAt(made.body, 'status', 'remainingUSD'), '5.00');
+  t.is(numberAt(made.body, 'status', 'percentUsed'), 0);
+  t.regex(textAt(made.body, 'status', 'currentPeriod', 'endTime'), /^\d{4}-\d\d-01T00:00:00Z$/);
+  await owner.post(BUDGETS, objectOf('Budget', 'foreground', spec));
+  await owner.post(BUDGETS, objectOf('Budget', 'finalized', spec, { finalizers: ['example.org/keep'] }));
+  t.true((await inLedger()).join().includes('finalized,foreground,plain'));
+  await owner.merge(`${BUDGETS}/plain`, { spec: { limitUSD: '7.50' } });
+  t.is(textAt((await owner.get(`${BUDGETS}/plain`)).body, 'status', 'remainingUSD'), '7.50');
+
+  await owner.remove(`${BUDGETS}/plain`);
+  await owner.remove(`${BUDGETS}/foreground?propagationPolicy=Foreground`);
+  await owner.remove(`${BUDGETS}/finalized`);
+  await until('the one in the foreground is gone', async () => {
+    return (await owner.get(`${BUDGETS}/foreground`)).status === 404;
+  });
+  const left = await inLedger();
+  t.true(left.includes('finalized'), 'what a finalizer holds binds on');
+  t.false(left.includes('plain') || left.includes('foreground'));
+  await owner.merge(`${BUDGETS}/finalized`, { metadata: { finalizers: null } });
+  t.false((await inLedger()).includes('finalized'));
+});
+
+const BIG = { command: ['true'], resources: { cpu: '60' } };
+
+function budgetOf(team: string, limitUSD: string): Record<string, unknown> {
+  return objectOf('Budget', team, { limitUSD, scope: { selector: { matchLabels: { team } } } });
+}
+
+test('of 200 Jobs that come at once against 1.00 USD exactly those that fit are made, and each other one is told why and what to do', async (t) => {
+  await owner.post(BUDGETS, budgetOf('burst', '1.00'));
+  const job = (i: number) => objectOf('Job', `burst-${i}`, BIG, { labels: { team: 'burst' } });
+  const rehearsed = await owner.post(`${JOBS}?dryRun=All`, job(0));
+  t.is(valueAt(rehearsed.body, 'status', 'estimate', 'blockingReasons'), undefined);
+  const holdUSD = textAt(rehearsed.body, 'status', 'estimate', 'holdUSD');
+  const fit = Math.floor(1 / Number(holdUSD));
+  t.true(fit > 10 && fit < 190, holdUSD);
+
+  const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => owner.post(JOBS, job(i))));
+  const made = answers.filter(({ status }) => status === 201);
+  t.is(made.length, fit, answers.find(({ status }) => status !== 201 && status !== 402)?.text);
+  const left = new USD(1).minus(new USD(holdUSD).times(fit)).toFixed();
+  for (const { status, body } of answers.filter((answer) => answer.status !== 201)) {
+    t.is(status, 402);
+    t.is(textAt(body, 'reason'), 'BudgetExceeded');
+    const said = textAt(body, 'message');
+    t.regex(
+      said,
+      /^Budget "burst" refuses the hold: [\d.]+ USD are left and [\d.]+ USD are needed; it is reset at \d{4}-\d\d-01T00:00:00Z$/,
+    );
+    t.true(said.includes(`${left} USD are left and ${holdUSD} USD`), said);
+    t.regex(textAt(body, 'fix'), /^Raise spec.limitUSD of Budget "burst"/);
+  }
+
+  const again = await owner.post(
+    `${JOBS}?dryRun=All`,
+    objectOf('Job', 'burst-none', BIG, { labels: { team: 'burst' } }),
+  );
+  const [reason] = listAt(again.body, 'status', 'estimate', 'blockingReasons');
+  t.is(textAt(reason, 'code'), 'BudgetExceeded', again.text);
+  await until('the Budget tells of it', async () => {
+    const events = await owner.get(`${path('events', '')}?object=Budget/burst&type=budget.exceeded`);
+    return listAt(events.body, 'items').length === 1;
+  });
+  const [exceeded] = listAt((await owner.get(`${BUDGETS}/burst`)).body, 'status', 'conditions');
+  t.is(`${textAt(exceeded, 'status')} ${textAt(exceeded, 'reason')}`, 'True LimitReached');
+
+  await owner.merge(`${BUDGETS}/burst`, { spec: { limitUSD: '2.00' } });
+  const raised = await owner.post(JOBS, objectOf('Job', 'burst-raised', BIG, { labels: { team: 'burst' } }));
+  t.is(raised.status, 201, raised.text);
+  const elsewhere = await owner.post(JOBS, objectOf('Job', 'burst-other', BIG, { labels: { team: 'other' } }));
+  t.is(elsewhere.status, 201, 'out of its scope it refuses nothing');
+});
+
+test('an own cap below the first hold is refused as that field, and a dry run says so before', async (t) => {
+  const capped = objectOf('Job', 'capped', { ...BIG, maxCostUSD: '0.001' });
+  const rehearsed = await owner.post(`${JOBS}?dryRun=All`, capped);
+  t.is(textAt(listAt(rehearsed.body, 'status', 'estimate', 'blockingReasons')[0], 'code'), 'Invalid', rehearsed.text);
+  const refused = await owner.post(JOBS, capped);
+  t.is(refused.status, 422, refused.text);
+  t.is(textAt(listAt(refused.body, 'details', 'causes')[0], 'field'), 'spec.maxCostUSD');
+});
+
+test('recipients of mail and changes of the wallet are refused by their fields, since nothing sends or recharges', async (t) => {
+  const mailed = objectOf('Budget', 'mailed', { limitUSD: '5', notify: { emails: ['ada@example.org'] } });
+  const refused = await owner.post(BUDGETS, mailed);
+  t.is(refused.status, 501);
+  t.true(refused.text.includes('spec.notify.emails'), refused.text);
+  const wallet = await owner.merge(WALLET, { warnBelowUSD: '5.00' });
+  t.is(wallet.status, 501);
+  t.true(wallet.text.includes('warnBelowUSD'), wallet.text);
+});

@@ -1,0 +1,99 @@
+/** The wallet and its ledger over HTTP, as JSON and as CSV. */
+import test from 'ava';
+import type { HttpDeps } from '../../http/deps.js';
+import { USD } from '../../src/money/usd.js';
+import type { LedgerEntry } from '../../storage/ledger/reads.js';
+import { at, json, list } from './support/json.js';
+import { BASE, bearer, KEYS, openTestApi } from './support/test-api.js';
+
+const line = (account: string, amountUSD: string) => ({ account, amountUSD });
+const CREDIT: LedgerEntry = {
+  ...{ position: 1, time: Date.parse('2026-10-31T23:59:59.5Z'), key: 'credit/g', reason: 'Credit', period: '2026-10' },
+  ...{ amountUSD: '100.000000000', coveredUSD: '0', lines: [line('funding', '-100'), line('grants/g', '100')] },
+};
+const use = (position: number): LedgerEntry => ({
+  ...{ position, time: Date.parse('2026-11-02T00:00:00Z'), key: `u/${position}`, reason: 'Use', period: '2026-11' },
+  ...{ project: 'default', labels: { team: 'a', 'x.org/b': '' }, owner: 'uid-a', segment: 'Running' },
+  ...{ amountUSD: '0.500000000', coveredUSD: '0.100000000' },
+  lines: [line('grants/g', '-0.300000000'), line('wallet', '-0.200000000'), line('revenue', '0.500000000')],
+});
+
+function ledgerOf(entries: readonly LedgerEntry[], pages: number[] = []): HttpDeps['ledger'] {
+  return {
+    wallet: async () => ({ mode: 'Prepaid', balanceUSD: new USD('-0.5'), heldUSD: new USD('0.25') }),
+    entries: async (org, after, limit, month) => {
+      pages.push(limit);
+      return entries
+        .filter(({ position, period }) => org === 'acme' && position > after && (month ?? period) === period)
+        .slice(0, limit);
+    },
+  };
+}
+
+test('the wallet shows what there is, what is held, and what is owed, and never less than nothing to spend', async (t) => {
+  const api = await openTestApi(t, { ledger: ledgerOf([]) });
+  const shown = { mode: 'Prepaid', balanceUSD: '-0.50', heldUSD: '0.25', availableUSD: '0.00', arrearsUSD: '0.50' };
+  t.deepEqual(await json(api.call(`${BASE}/wallet`)), { ...shown, autoRecharge: { enabled: false } });
+  t.is((await api.call(`${BASE}/wallet?limit=1`)).status, 200);
+  t.is((await api.call(`${BASE}/wallet?month=x&what=1`)).status, 400);
+});
+
+test('entries come oldest first, page by page, with their lines and what they change the balance by', async (t) => {
+  const api = await openTestApi(t, { ledger: ledgerOf([CREDIT, use(2), use(4)]) });
+  const page = await json(api.call(`${BASE}/wallet/entries?limit=2`));
+  t.deepEqual(
+    list(page, 'items').map((item) => [at(item, 'id'), at(item, 'balanceChangeUSD')]),
+    [
+      ['1', '100.00'],
+      ['2', '-0.50'],
+    ],
+  );
+  t.is(at(page, 'continue'), '2');
+  const rest = await json(api.call(`${BASE}/wallet/entries?after=2`));
+  t.deepEqual(list(rest, 'items'), [
+    {
+      ...{ id: '4', time: '2026-11-02T00:00:00.000Z', reason: 'Use', period: '2026-11', project: 'default' },
+      ...{ labels: { team: 'a', 'x.org/b': '' }, owner: 'uid-a', segment: 'Running' },
+      ...{ amountUSD: '0.50', coveredUSD: '0.10', balanceChangeUSD: '-0.50' },
+      lines: [line('grants/g', '-0.30'), line('wallet', '-0.20'), line('revenue', '0.50')],
+    },
+  ]);
+  t.deepEqual(await json(api.call(`${BASE}/wallet/entries?after=4`)), { items: [] });
+  t.is(list(await json(api.call(`${BASE}/wallet/entries?month=2026-10`)), 'items').length, 1);
+  const others = await json(api.call(`${BASE}/wallet/entries`, { headers: bearer(KEYS.other) }));
+  t.deepEqual(others, { items: [] });
+  for (const bad of ['after=x', 'month=2026-13', 'format=xml', 'limit=-1', 'mont=2026-11'])
+    t.is((await api.call(`${BASE}/wallet/entries?${bad}`)).status, 400, bad);
+});
+
+test('CSV has all entries, however many pages of the ledger they are, or as many as are asked for', async (t) => {
+  const pages: number[] = [];
+  const many = [CREDIT, ...Array.from({ length: 2500 }, (_, i) => use(i + 2))];
+  const api = await openTestApi(t, { ledger: ledgerOf(many, pages) });
+  const answer = await api.call(`${BASE}/wallet/entries`, { headers: { ...bearer(KEYS.owner), accept: 'text/csv' } });
+  t.is(answer.headers.get('content-type'), 'text/csv; charset=utf-8');
+  const lines = (await answer.text()).split('\r\n');
+  t.is(lines.length, 2503);
+  t.is(lines[0], 'id,time,reason,period,project,labels,owner,segment,amountUSD,coveredUSD,balanceChangeUSD');
+  t.is(lines[1], '1,2026-10-31T23:59:59.500Z,Credit,2026-10,,,,,100.00,0.00,100.00');
+  t.is(lines[2], '2,2026-11-02T00:00:00.000Z,Use,2026-11,default,"team=a,x.org/b=",uid-a,Running,0.50,0.10,-0.50');
+  t.deepEqual(pages, [1000, 1000, 1000]);
+  const some = await api.call(`${BASE}/wallet/entries?format=csv&month=2026-11&limit=3`);
+  t.is((await some.text()).split('\r\n').length, 5);
+  t.is(some.headers.get('content-disposition'), 'attachment; filename="wallet-2026-11.csv"');
+});
+
+test('a change of the wallet is refused and names each field, and other paths and methods are not there', async (t) => {
+  const api = await openTestApi(t, { ledger: ledgerOf([]) });
+  const body = JSON.stringify({ autoRecharge: { enabled: true }, warnBelowUSD: '5.00' });
+  const patched = await api.call(`${BASE}/wallet`, { method: 'PATCH', body });
+  t.is(patched.status, 501);
+  const causes = list(at(await json(patched), 'details'), 'causes');
+  t.deepEqual(
+    causes.map((cause) => at(cause, 'field')),
+    ['autoRecharge', 'warnBelowUSD'],
+  );
+  t.is((await api.call(`${BASE}/wallet`, { method: 'PATCH', body, headers: bearer(KEYS.viewer) })).status, 403);
+  t.is((await api.call(`${BASE}/wallet/entries`, { method: 'PATCH' })).status, 405);
+  t.is((await api.call(`${BASE}/wallet`, { method: 'DELETE' })).headers.get('allow'), 'GET, PATCH');
+});
