@@ -56,6 +56,7 @@ test('an Attempt shows what it cost beside the hours that it has', (t) => {
 test('an object that has ended awaits its last figures until they are final; one that never cost anything awaits none', (t) => {
   const shown = (phase: string, figures: CostFigures): ApiObject => showCost(object({ phase }), jobKind, figures);
   t.true(awaitsFinalCost(shown('Succeeded', HELD), jobKind));
+  t.true(awaitsFinalCost(shown('Succeeded', { ...HELD, rateUSDPerHour: undefined }), jobKind), 'more may be charged');
   t.false(awaitsFinalCost(shown('Succeeded', FIGURES), jobKind));
   t.false(awaitsFinalCost(shown('Running', FIGURES), jobKind));
   t.false(awaitsFinalCost(object({ phase: 'Succeeded' }), jobKind));

@@ -120,6 +120,14 @@ test('a hold whose renewal is refused tells its owner until when there is money,
   const renewNow = (): Promise<number> =>
     runtime.store.postgres.write({ name: 'due', text: 'UPDATE holds SET renew_at = 0' });
 
+  const ended = owner('ended', await make(runtime, 'Worker', 'ended'));
+  await runtime.ledger(...begin([ended]));
+  await runtime.ledger({ op: 'Release', key: ended.uid });
+  await until(
+    async () => (await seen(runtime, 'Worker', 'ended')).cost?.heldUSD === '0.00',
+    'its last charge is shown',
+  );
+
   await runtime.ledger(limit('0.02'), ...begin([worker]));
   await until(async () => (await heard('Worker', 'w', 'FundingRefused')).length > 0, 'the refusal is told');
   const [refused] = await heard('Worker', 'w', 'FundingRefused');
@@ -135,8 +143,13 @@ test('a hold whose renewal is refused tells its owner until when there is money,
   );
   await until(async () => (await countOf(runtime, 'thresholds WHERE NOT noticed')) === 0, 'and never again');
 
+  await end(runtime, 'ended');
   await runtime.drop();
   runtime = await openRuntime(url, { kinds: KINDS });
+  await until(
+    async () => (await seen(runtime, 'Worker', 'ended')).cost?.final === true,
+    'a new process says that it is final, which the old one could not any more',
+  );
   await renewNow();
   await until(async () => (await heard('Worker', 'w', 'FundingRefused')).length === 2, 'told again by a new process');
   t.true(Number((await heard('Worker', 'w', 'FundingRefused'))[1]?.['sequence']) > Number(refused?.['sequence']));
