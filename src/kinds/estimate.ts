@@ -61,8 +61,26 @@ function termsFor({ amounts }: PricedPart, prices: PriceBook = FREE_BOOK): Price
   return found;
 }
 
+/** Estimates of single plans, which most creates have in common; the same bound. */
+const estimated = new WeakMap<PriceBook, Map<string, Omit<Estimate, 'validUntil'>>>();
+
 /** `now` in ms. */
-export function estimateWork({ parts, partsAtOnce }: PricedWork, prices: PriceBook | undefined, now: number): Estimate {
+export function estimateWork(work: PricedWork, prices: PriceBook | undefined, now: number): Estimate {
+  const validUntil = rfc3339(now + VALID_MS);
+  if (work.parts.length !== 1) return { ...compute(work, prices), validUntil };
+  const of = estimated.get(prices ?? FREE_BOOK) ?? new Map<string, Omit<Estimate, 'validUntil'>>();
+  estimated.set(prices ?? FREE_BOOK, of);
+  const key = JSON.stringify(work);
+  let found = of.get(key);
+  if (found === undefined) {
+    found = compute(work, prices);
+    if (of.size >= MOST_KNOWN) of.clear();
+    of.set(key, found);
+  }
+  return { ...found, validUntil };
+}
+
+function compute({ parts, partsAtOnce }: PricedWork, prices: PriceBook | undefined): Omit<Estimate, 'validUntil'> {
   const priced = parts.map((part): Priced => ({ ...part, ...termsFor(part, prices) }));
   /** The largest that can be together at the same time. */
   const together = (of: (part: Priced) => USD): USD =>
@@ -91,7 +109,6 @@ export function estimateWork({ parts, partsAtOnce }: PricedWork, prices: PriceBo
       cold: { p50: formatDuration(LOCAL_STARTUP.cold.p50), p90: formatDuration(LOCAL_STARTUP.cold.p90) },
       warm: { p50: formatDuration(LOCAL_STARTUP.warm.p50), p90: formatDuration(LOCAL_STARTUP.warm.p90) },
     },
-    validUntil: rfc3339(now + VALID_MS),
     warnings: unknown.slice(0, 1).map((at) => ({
       code: DURATION_UNKNOWN,
       message: `${at} says neither expectedDuration nor timeout: costUSD counts one minute for each run, which is the least that is held`,
