@@ -6,6 +6,7 @@ import { addressKey, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
+import { isMadeFor } from '../../src/kinds/lifecycle.js';
 import type { Payer } from '../../src/money/payer.js';
 import { MAX_COST_REACHED } from '../../src/kinds/attempts/holds.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
@@ -98,7 +99,7 @@ export async function createChild(
   const there = await deps.read(address);
   if (!there) return retry('the child went while it was being looked at');
   const child = decodeObject(there);
-  if (controls(row.uid, child)) {
+  if (controls(row.uid, child) && (await isOurs(row, address, kind, deps))) {
     // Made by an earlier run of this effect; or by a client, before its owner knew of it.
     if (kind.asChild === undefined) return DONE;
     return deps.tell(row, address, child.metadata.uid, { type: 'ChildAsked' });
@@ -180,6 +181,19 @@ export function refusedAs(reply: Extract<WriteReply, { outcome: 'Refused' }>): E
   if (code === 'Unavailable' || code === 'InternalError' || code === 'Conflict') return retry(message);
   const capped = reply.refusal.causes?.some(({ reason }) => reason === MAX_COST_REACHED) === true;
   return { outcome: 'Failed', reason: capped ? MAX_COST_REACHED : code, message };
+}
+
+/** Made by the service for this owner, as far as it is known. */
+async function isOurs(
+  row: StoredEffects,
+  address: Address,
+  { asChild }: KindDefinition,
+  deps: ChildrenDeps,
+): Promise<boolean> {
+  if (asChild === undefined) return true;
+  const stored = await deps.objects.read(address);
+  const kept: unknown = stored?.private == null ? undefined : JSON.parse(stored.private);
+  return isMadeFor(row.uid, kept, asChild);
 }
 
 function controls(uid: string, child: ApiObject): boolean {

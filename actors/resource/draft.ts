@@ -8,7 +8,7 @@ import type { ApiObject } from '../../src/api/object.js';
 import type { CommitEffect, Effect, LaterEffect } from '../../src/kinds/effect.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { awaitsFinalCost, showCost } from '../../src/kinds/cost-status.js';
-import { onDeleted, lifecycle, tellFormerParent, tellParent } from '../../src/kinds/lifecycle.js';
+import { isHeldByClient, onDeleted, lifecycle, tellFormerParent, tellParent } from '../../src/kinds/lifecycle.js';
 import type { Message, DecisionContext, SlotRow } from '../../src/kinds/machine.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import { isLater } from '../effects/commit-effects.js';
@@ -73,11 +73,14 @@ export function applyMessage(
   // One look for the children that are left does for a fold of many that have gone.
   for (const effect of step.effects)
     if (!draft.later.some((asked) => asked.type === effect.type && equalJson(asked, effect))) draft.later.push(effect);
-  if (!step.consumed) {
+  // Its children are gone, and only a client's finalizer holds it now: the machine has to end what is left.
+  const heldNow = step.consumed && step.finalizers !== undefined && isHeldByClient(draft.object.metadata);
+  if (!step.consumed || heldNow) {
     const before = draft.object;
-    const refusal = decideKind(draft, kind, message, context);
+    const seen: Message = heldNow ? { type: 'DeletionRequested' } : message;
+    const refusal = decideKind(draft, kind, seen, context);
     if (refusal) return refusal;
-    tellChange(draft, kind, message, before);
+    tellChange(draft, kind, seen, before);
     askFinalCost(draft, kind);
   }
   settleDeletion(draft, kind);
@@ -96,7 +99,7 @@ function tellChange(draft: Draft, kind: KindDefinition, message: Message, before
   const { address, object, private: kept, version } = draft;
   const asked = message.type === 'MessageReceived' && message.content.type === 'ChildAsked';
   const former = message.type === 'Updated' ? { before: message.before } : asked ? { asker: message.from } : undefined;
-  const farewell = former && tellFormerParent({ address, object }, former, kind.asChild);
+  const farewell = former && tellFormerParent({ address, object, kept }, former, kind.asChild);
   if (farewell !== undefined) return void (asked ? draft.volatile : draft.later).push(farewell);
   if (!asked && draft.object === before) return;
   const told = tellParent({ address, object, kept }, asked ? { version } : { before }, kind.asChild);

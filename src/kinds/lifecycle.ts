@@ -88,7 +88,7 @@ export function tellParent(
   if (asChild === undefined) return undefined;
   const { uid, generation } = object.metadata;
   const owner = parentOf(object, asChild);
-  if (owner === undefined) return undefined;
+  if (owner === undefined || !isMadeFor(owner.uid, kept, asChild)) return undefined;
   const now = said(object);
   if ('before' in occasion) {
     const then = said(occasion.before);
@@ -114,7 +114,7 @@ export function tellParent(
  * the object is gone. `asker`: an owner that has asked; absent: the object has changed from `before`.
  */
 export function tellFormerParent(
-  { address, object }: { readonly address: Address; readonly object: ApiObject },
+  { address, object, kept }: { readonly address: Address; readonly object: ApiObject; readonly kept: unknown },
   former: { readonly before: ApiObject } | { readonly asker: MessageSender },
   asChild: AsChild | undefined,
 ): LaterEffect | undefined {
@@ -127,9 +127,15 @@ export function tellFormerParent(
     return asker.uid === now ? undefined : { type: 'Tell', to: asker.address, uid: asker.uid, message };
   }
   const before = parentOf(former.before, asChild);
-  if (before === undefined || before.uid === now) return undefined;
+  if (before === undefined || before.uid === now || !isMadeFor(before.uid, kept, asChild)) return undefined;
   const to = { org: address.org, kind: before.kind, project: address.project, name: before.name };
   return { type: 'Tell', to, uid: before.uid, message };
+}
+
+/** A client may make an object under the name of a child, with its owner's reference: that is none. */
+export function isMadeFor(owner: string, kept: unknown, asChild: AsChild): boolean {
+  const maker = asChild.madeFor(kept);
+  return maker === 'Unknown' || maker === owner;
 }
 
 function parentOf({ metadata }: ApiObject, { parents }: AsChild): OwnerReference | undefined {

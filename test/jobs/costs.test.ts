@@ -89,8 +89,8 @@ test('a Job shows what it costs while it runs and when that is final, its Attemp
   t.regex((await jobs.client().get('/metrics')).text, /troupe_ledger_findings 0/);
 });
 
-test('work that waits holds its first minutes, and gives them up when it is suspended or deleted', async (t) => {
-  const job = await jobs.post('waits', { command: ['true'], resources: { cpu: '10000' } });
+test('work holds money from its create on, and gives it up when it is suspended', async (t) => {
+  const job = await jobs.post('waits', { command: sh('exec sleep 600') });
   const uid = uidOf(job);
   t.is((await holdsFor(uid)).length, 1, 'of the Job, or of its Attempt in the queue');
   t.is((await jobs.client().merge(`${JOBS}/waits`, { spec: { state: 'Suspended' } })).status, 200);

@@ -1,4 +1,5 @@
 /** Sweeps: the cells of a matrix as Jobs, through HTTP. */
+import { createHash } from 'node:crypto';
 import test from 'ava';
 import { listAt, numberAt, objectOf, path, textAt, valueAt } from '../e2e/client.js';
 import { findProgram } from '../../src/engines/compute/shared/find-program.js';
@@ -233,4 +234,31 @@ test('what is deleted and held by a finalizer of a client ends its work, a Job a
   t.deepEqual(phasesOf(sweep, 'cells'), ['Cancelled', 'Cancelled']);
   t.is((await parents.client().merge(at('held'), { metadata: { finalizers: null } })).status, 200);
   await until('it is gone', async () => (await parents.client().get(at('held'))).status === 404, 30_000);
+});
+
+test('what is deleted in the foreground and held by a finalizer of a client ends as well, and its Sweep goes on', async (t) => {
+  await parents.post('Sweep', 'fore', { repetitions: 2, maxParallel: 1, template: template('exec sleep 600') });
+  const busy = await parents.once(at('fore'), 'runs', (sweep) => phasesOf(sweep, 'cells')[0] === 'Running');
+  const job = `${JOBS}/${textAt(listAt(busy, 'status', 'cells')[0], 'object')}`;
+  await parents.client().merge(job, { metadata: { finalizers: ['example.org/hold'] } });
+  t.is((await parents.client().remove(`${job}?propagationPolicy=Foreground`)).status, 200);
+  t.is(
+    outcomeOf(await parents.once(job, 'ends', (held) => textAt(held, 'status', 'phase') === 'Cancelled')),
+    'Cancelled Deleted',
+  );
+  await parents.once(at('fore'), 'goes on', (sweep) => phasesOf(sweep, 'cells').join() === 'Cancelled,Running');
+  await parents.client().merge(job, { metadata: { finalizers: null } });
+  t.is((await parents.client().remove(at('fore'))).status, 200);
+});
+
+test('a Job that a client made under the name and with the reference of a cell is no cell, and its end no result', async (t) => {
+  const made = await parents.post('Sweep', 'fooled', { state: 'Suspended', template: template('true') });
+  const uid = textAt(made, 'metadata', 'uid');
+  const name = `fooled-0-${createHash('sha256').update(`${uid}/0`).digest('hex').slice(0, 6)}`;
+  const reference = { apiVersion: 'svc.dev/v1', kind: 'Sweep', name: 'fooled', uid, controller: true };
+  const fake = objectOf('Job', name, script('echo fake'), { ownerReferences: [reference] });
+  t.is((await parents.client().post(JOBS, fake)).status, 201);
+  t.is((await parents.merge(at('fooled'), { state: 'Running' })).status, 200);
+  const sweep = await parents.ended(at('fooled'));
+  t.is(outcomeOf(sweep), 'Failed CellsFailed');
 });

@@ -76,6 +76,10 @@ export const jobKind: KindDefinition = {
       const { startedAt, finishedAt, suspendedMs = 0, units } = (kept ?? {}) as Partial<JobPrivate>;
       return { startedAt, endedAt: finishedAt, units, ...(suspendedMs > 0 && { suspendedMs }) };
     },
+    madeFor(kept) {
+      const { payer } = (kept ?? {}) as Partial<JobPrivate>;
+      return payer === undefined ? 'Unknown' : payer.above[0]?.uid;
+    },
   },
 };
 

@@ -11,6 +11,7 @@ import type { ApiObject } from '../../../src/api/object.js';
 import { API_GROUP } from '../../../src/brand.js';
 import { isLater } from '../../../actors/effects/commit-effects.js';
 import type { Effect, LaterEffect } from '../../../src/kinds/effect.js';
+import type { Payer } from '../../../src/money/payer.js';
 import { tellParent } from '../../../src/kinds/lifecycle.js';
 import type { JobSpec } from '../../../src/kinds/job/schema.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
@@ -67,7 +68,7 @@ export class World {
     this.#tell(LOCAL_NODE, undefined, message, LOCAL_NODE, '', 0);
   }
 
-  create(address: Address, spec: unknown, metadata: Partial<ApiObject['metadata']>): Entity | undefined {
+  create(address: Address, spec: unknown, metadata: Partial<ApiObject['metadata']>, payer?: Payer): Entity | undefined {
     const key = addressKey(address);
     if (this.entities.has(key)) return undefined;
     const kind = kindOf(address);
@@ -90,7 +91,7 @@ export class World {
     const side = kind.machine.sideState?.open([]);
     const entity: Entity = { address, uid, object, private: undefined, side, rows: new Map(), version: 1 };
     this.entities.set(key, entity);
-    this.decide(entity, { type: 'Created' });
+    this.decide(entity, { type: 'Created', payer });
     return entity;
   }
 
@@ -428,11 +429,8 @@ export class World {
     }
     const { apiVersion } = from.object;
     const owner = { apiVersion, kind: from.address.kind, name: from.address.name, uid: from.uid, controller: true };
-    this.create(address, effect.spec, {
-      labels: effect.labels,
-      annotations: effect.annotations,
-      ownerReferences: [owner],
-    });
+    const metadata = { labels: effect.labels, annotations: effect.annotations, ownerReferences: [owner] };
+    this.create(address, effect.spec, metadata, effect.payer);
   }
 
   #patchChild(task: Task, address: Address, { uid, spec }: Extract<LaterEffect, { type: 'PatchChild' }>): void {
