@@ -121,8 +121,8 @@ export interface AsChild {
   readonly parents: readonly string[];
   /** `kept`: what the machine keeps beside the object. Pure. */
   facts(object: ApiObject, kept: unknown): ChildFacts;
-  /** uid of the object for which the service made it; undefined: a client did. Unknown: nobody noted it, long ago. Pure. */
-  madeFor(kept: unknown): string | 'Unknown' | undefined;
+  /** uids of the objects for which the service made it, the nearest first; none: a client did. Undefined: it was not noted, long ago. Pure. */
+  madeFor(kept: unknown): readonly string[] | undefined;
 }
 
 /** The codes with which a kind refuses what needs its running work, by the state in which its object is. */

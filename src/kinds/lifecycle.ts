@@ -134,8 +134,8 @@ export function tellFormerParent(
 
 /** A client may make an object under the name of a child, with its owner's reference: that is none. */
 export function isMadeFor(owner: string, kept: unknown, asChild: AsChild): boolean {
-  const maker = asChild.madeFor(kept);
-  return maker === 'Unknown' || maker === owner;
+  const makers = asChild.madeFor(kept);
+  return makers === undefined || makers[0] === owner;
 }
 
 function parentOf({ metadata }: ApiObject, { parents }: AsChild): OwnerReference | undefined {

@@ -78,7 +78,7 @@ export const jobKind: KindDefinition = {
     },
     madeFor(kept) {
       const { payer } = (kept ?? {}) as Partial<JobPrivate>;
-      return payer === undefined ? 'Unknown' : payer.above[0]?.uid;
+      return payer?.above.map(({ uid }) => uid);
     },
   },
 };

@@ -125,7 +125,6 @@ test('Sandbox: what it names is looked for, each by the path of its field', (t) 
 for (const [path, spec] of [
   ['spec.args', { args: ['a'] }],
   ['spec.image', { image: 'python:3.12' }],
-  ['spec.maxCostUSD', { maxCostUSD: '1.00' }],
 ] as const) {
   test(`Sandbox: ${path} is named as not built yet`, (t) => {
     t.deepEqual(sandboxKind.unsupported?.(sandboxKind.schema.spec.parse({ image: IMAGE, ...spec }), 'Catalog'), [path]);

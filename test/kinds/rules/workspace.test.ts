@@ -215,7 +215,6 @@ for (const [path, spec] of [
   ['spec.connections', { connections: ['a'] }],
   ['spec.image', { image: 'python:3.12' }],
   ['spec.imagePullSecrets', { imagePullSecrets: ['a'] }],
-  ['spec.maxCostUSD', { maxCostUSD: '1.00' }],
   ['spec.placement.pool', { placement: { pool: 'rack' } }],
   ['spec.resources.gpu', { resources: { gpu: { count: 1 } } }],
 ] as const) {

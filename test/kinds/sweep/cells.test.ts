@@ -54,13 +54,12 @@ test('any matrix makes each of its combinations once, and as many as it counts',
 test('what a Sweep cannot carry out yet is named where it is written', (t) => {
   const spec = sweepKind.schema.spec.parse({
     matrix: { gpu: ['h100:8'], regions: ['eu'] },
-    maxCostUSD: '1.00',
     template: {
       spec: { command: ['true'], volumes: [{ volume: 'v', mountPath: '/data' }], image: 'ghcr.io/acme/x:1' },
     },
   });
   t.deepEqual(sweepKind.unsupported?.(spec, 'Catalog'), [
-    ...['spec.matrix.gpu', 'spec.matrix.regions', 'spec.maxCostUSD'],
+    ...['spec.matrix.gpu', 'spec.matrix.regions'],
     ...['spec.template.spec.image', 'spec.template.spec.volumes'],
   ]);
 });
