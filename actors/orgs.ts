@@ -130,7 +130,7 @@ async function keepAnswer(keyed: Keyed, org: string, key: string, deps: OrgDeps)
     throw refuse('Unavailable', 'the answer could not be kept; try again', { retryAfterSeconds: 1 });
 }
 
-/** The bootstrap org, furnished; its row is made when absent. `credits` in USD are given once, with the grant of that name. */
+/** The bootstrap org with its first project, Owner and key; its row is made when absent. `credits` in USD are given once, with the grant of that name. */
 export async function ensureBootstrapOrg(deps: OrgDeps, credits: string): Promise<void> {
   await deps.rows.claim(BOOTSTRAP_ORG, BOOTSTRAP_ORG);
   await seedOrg(BOOTSTRAP_ORG, deps);

@@ -58,7 +58,7 @@ export function commitRequestOf(
   };
 }
 
-/** What has ended is active until its status shows the last charge: a start that is told of it asks for that again. */
+/** What has ended is active until its status shows the last charge, so that the next start asks for that again. */
 function isActive({ object }: Draft, kind: KindDefinition): boolean {
   const { machine } = kind;
   return machine.isTerminal !== undefined && (!machine.isTerminal(object.status) || awaitsFinalCost(object, kind));

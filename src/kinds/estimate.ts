@@ -1,6 +1,6 @@
 /**
  * What work would cost and where it would run, by today's price book. `costUSD` is what the work costs when nothing fails and nothing is
- * lost; how long it runs is what its spec expects (`PricedPart.expected`). Pure, exact. Source: spec, "Conventions" 6; design, "Money".
+ * lost; how long it runs is what its spec expects (`PricedPart.expected`). Pure, exact. Source: spec, "Conventions" 6; decisions, "Money".
  */
 import { MAX_CAUSES } from '../api/causes.js';
 import { causeLine } from '../api/errors/cause-line.js';

@@ -1,6 +1,6 @@
 /**
  * What work costs while it holds capacity, and how it is billed: fixed when the work is admitted, and the same for as long as it runs
- * (design, "Time and rounding"). Amounts are exact decimal strings in USD.
+ * (decisions, "Money"). Amounts are exact decimal strings in USD.
  */
 import { roundUSD, USD } from './usd.js';
 

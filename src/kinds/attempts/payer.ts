@@ -1,7 +1,7 @@
 /**
  * Who pays for work: the project and the labels that the top object had when it was admitted, and every object upwards whose cost it is.
  * What is made for another object inherits them, so neither relabelling nor the labels of a template escapes a Budget (spec, "Budget").
- * Attempts carry the payer as an annotation, since no client can write one; a child that clients can write is told by the service's create.
+ * Attempts carry the payer as an annotation, since no client can write one; what clients can write gets it with the create that the service makes.
  */
 import type { Address } from '../../api/address.js';
 import type { ObjectMeta } from '../../api/object.js';

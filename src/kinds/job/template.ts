@@ -6,7 +6,7 @@ import type { JobParts } from './schema.js';
 
 /**
  * A Job that deletes itself would take its results from the Sweep or Pipeline that counts on them, and the state of its Jobs is the
- * owner's. What the Job itself would refuse at its create is refused here, where its author is told.
+ * owner's. What the Job itself would refuse at its create is refused here, to the client that writes the template.
  */
 export function checkTemplate(
   part: JobParts,
