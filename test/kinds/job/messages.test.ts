@@ -133,3 +133,19 @@ test('the first note of its image holds for all indexes, and none is taken of a 
   t.is((ended.object.status as JobStatus).phase, 'Succeeded');
   t.is(pinned(ended, 'a'), 'Ignored');
 });
+
+test('an index that money refuses waits and is tried again, and the Job says why until it runs', (t) => {
+  const job = new Job();
+  job.hear(0, 1, 'Running');
+  job.hear(1, 1, 'Running');
+  job.hear(0, 1, 'Cancelled', { reason: 'Unfunded' });
+  job.hear(1, 1, 'Cancelled', { reason: 'Unfunded' });
+  const status = (): JobStatus => job.object.status as JobStatus;
+  t.like(status(), { phase: 'Pending', reason: 'Unfunded', failed: 0 });
+  t.like(
+    status().conditions?.find(({ type }) => type === 'Funded'),
+    { status: 'False', reason: 'Unfunded' },
+  );
+  job.decide({ type: 'TimerFired', timer: 'retry', generation: 1 });
+  t.is(status().phase, 'Pending');
+});

@@ -1,0 +1,71 @@
+/** What becomes of work whose hold could not be renewed: it goes on for as long as it is paid, then ends gracefully, and its owner waits or stops. */
+import test from 'ava';
+import { attemptKind } from '../../../src/kinds/attempt/index.js';
+import type { AttemptStatus } from '../../../src/kinds/attempt/schema.js';
+import type { Message } from '../../../src/kinds/machine.js';
+import type { ObjectMessage } from '../../../src/kinds/object-message.js';
+import { sandboxKind } from '../../../src/kinds/sandbox/index.js';
+import { ask, at, decided, NOW, objectOf, type Stored } from '../decide.js';
+
+const OWNER = { apiVersion: 'svc.dev/v1', kind: 'Job', name: 'owner', uid: 'owner-uid', controller: true };
+const UNTIL = NOW + 40_000;
+
+function attempt(phase: AttemptStatus['phase'], kept: object): Stored {
+  const object = objectOf(attemptKind, { epoch: 1, slot: 0 }, { namespace: 'a', ownerReferences: [OWNER] });
+  return at({ ...object, status: { ...(object.status as AttemptStatus), phase } }, kept);
+}
+
+function told(content: ObjectMessage, kind = 'Attempt'): Message {
+  const address = { org: 'o-1', kind, project: 'a', name: 'one' };
+  return { type: 'MessageReceived', from: { address, uid: 'uid-0', version: 9 }, content };
+}
+
+const refused = (by: 'Budget' | 'Cap', sequence = 3): Message =>
+  told({ type: 'FundingRefused', by, availableUSD: '0.00', until: UNTIL, sequence });
+const fired: Message = { type: 'TimerFired', timer: 'unfunded', generation: 1 };
+
+test('work whose renewal is refused runs on until what it holds is used up, and is then stopped with its grace', (t) => {
+  for (const [by, reason] of [
+    ['Budget', 'Unfunded'],
+    ['Cap', 'MaxCostReached'],
+  ] as const) {
+    const waiting = decided(attemptKind, attempt('Running', { work: 'Live' }), refused(by));
+    t.deepEqual(waiting.effects, [{ type: 'ArmTimer', timer: 'unfunded', at: UNTIL }], by);
+    const stopping = decided(attemptKind, waiting, fired);
+    t.like(stopping.effects[0], { type: 'StopWork', epoch: 1, graceSeconds: 30 });
+    t.is((stopping.private as { stopping?: string }).stopping, reason);
+  }
+});
+
+test('money that comes in time lets it go on, and a late or repeated message of either sort changes nothing', (t) => {
+  const waiting = decided(attemptKind, attempt('Running', { work: 'Live' }), refused('Budget', 3));
+  t.is(ask(attemptKind, waiting, refused('Budget', 3)).outcome, 'Ignored');
+  t.is(ask(attemptKind, waiting, told({ type: 'FundingRestored', sequence: 2 })).outcome, 'Ignored');
+  const paid = decided(attemptKind, waiting, told({ type: 'FundingRestored', sequence: 4 }));
+  t.deepEqual(paid.effects, [{ type: 'CancelTimer', timer: 'unfunded' }]);
+  t.is(ask(attemptKind, paid, fired).outcome, 'Ignored');
+  t.is(
+    ask(attemptKind, attempt('Running', { work: 'Live', stopping: 'Stopped' }), refused('Budget')).outcome,
+    'Ignored',
+  );
+  t.is(ask(attemptKind, attempt('Failed', { work: 'Gone' }), refused('Budget')).outcome, 'Ignored');
+});
+
+test('a Sandbox whose Attempt ended for want of money stops, and only a client starts it again', (t) => {
+  for (const reason of ['Unfunded', 'MaxCostReached']) {
+    const born = { namespace: 'a', creationTimestamp: '2026-01-02T03:04:05Z' };
+    const box = objectOf(sandboxKind, { image: 'svc/agent-tools' }, born);
+    const made = decided(sandboxKind, at(box), { type: 'Created' });
+    const changed = {
+      ...{ type: 'AttemptChanged', slot: 0, epoch: 1, lost: false, message: '', time: NOW },
+      ...{ phase: 'Cancelled', reason, gone: true },
+    } as ObjectMessage;
+    const after = decided(sandboxKind, made, told(changed));
+    t.like(after.object.status, { phase: 'Stopped', stopReason: reason });
+    t.is((after.object.spec as { state: string }).state, 'Stopped');
+    t.false(
+      after.effects.some(({ type }) => type === 'CreateChild'),
+      'nothing begins by itself',
+    );
+  }
+});
