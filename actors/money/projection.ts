@@ -3,7 +3,8 @@
  * messages to the object that they are of: `CostChanged` to one that costs, `SpendChanged` to a Budget. A counter is shown once its
  * message was decided and committed, or its object is gone; so nothing is lost in a crash, and a message that comes twice changes nothing.
  *
- * What changes all the time is shown at most every five seconds (a Budget every second), and at once when nothing is held any more.
+ * What changes all the time is shown at most every five seconds (a Budget every second), and at once when nothing is held any more; an
+ * Attempt for the first time when it is five seconds old, or at its end.
  *
  * I10: at most PAGE counters are read in a round, in the order of their names from where the last round ended; at most MOST_SENDING messages
  * are under way.

@@ -87,7 +87,9 @@ function rowsOf(books: readonly ChangedBook[], now: number): Rows {
       if (counter !== undefined) {
         const known = before.counters.get(name);
         const owner = known === undefined ? ownerOf(changed, name) : undefined;
-        rows.counters.push({ ...counterChange(org, known ?? emptyCounter(name), counter), owner });
+        // Most Attempts end before anybody looks: their figures are shown when they have run for a while, or at their end.
+        const shown = owner?.kind === 'Attempt' ? now : 0;
+        rows.counters.push({ ...counterChange(org, known ?? emptyCounter(name), counter), owner, shown });
       }
     for (const [uid, grant] of differences(before.grants, book.grants)) {
       if (grant === undefined) continue;
@@ -185,7 +187,8 @@ DELETE FROM caps c USING json_to_recordset($1::json) AS g(org text, uid text) WH
 const ADD_TO_COUNTERS = `
 WITH g AS MATERIALIZED (
   SELECT * FROM json_to_recordset($1::json) AS g(org text, counter text, spent numeric, held numeric, opening numeric,
-    holders bigint, boot numeric, running numeric, restore numeric, teardown numeric, covered text[], owner jsonb)
+    holders bigint, boot numeric, running numeric, restore numeric, teardown numeric, covered text[], owner jsonb,
+    shown bigint)
 ), known AS (
   UPDATE counters c
   SET spent_usd = c.spent_usd + g.spent, held_usd = c.held_usd + g.held, opening_usd = c.opening_usd + g.opening,
@@ -196,8 +199,8 @@ WITH g AS MATERIALIZED (
   RETURNING c.org, c.counter
 )
 INSERT INTO counters (org, counter, spent_usd, held_usd, opening_usd, holders, boot_usd, running_usd, restore_usd,
-  teardown_usd, covered, owner, revision)
-SELECT org, counter, spent, held, opening, holders, boot, running, restore, teardown, covered, owner, 1
+  teardown_usd, covered, owner, revision, shown_at)
+SELECT org, counter, spent, held, opening, holders, boot, running, restore, teardown, covered, owner, 1, shown
 FROM g WHERE NOT EXISTS (SELECT FROM known k WHERE (k.org, k.counter) = (g.org, g.counter))`;
 
 const SET_GRANTS = `

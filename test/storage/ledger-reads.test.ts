@@ -115,7 +115,13 @@ test('counters whose status is behind are read with the object that shows them u
   const reads = openLedgerReads(f.store.postgres);
   await some(f);
   await ledger(f, { op: 'Renew', key: 'c' });
-  const query = { after: { org: '', counter: '' }, limit: 100, budgetsShownBefore: 0, objectsShownBefore: 0 };
+  const start = { after: { org: '', counter: '' }, limit: 100, budgetsShownBefore: 0 };
+  const young = await rows.changed({ ...start, objectsShownBefore: f.store.clock() - 60_000 });
+  t.false(
+    young.some(({ owner, counter }) => owner?.kind === 'Attempt' && counter.holders > 0),
+    'an Attempt that has just begun waits, and most end before it is their turn',
+  );
+  const query = { ...start, objectsShownBefore: f.store.clock() + 60_000 };
   const all = await rows.changed(query);
   t.deepEqual(
     all.map(({ counter: { counter }, owner }) => [counter.replace(/\d{4}-\d\d/, 'month'), owner?.kind, owner?.name]),

@@ -22,6 +22,24 @@ export function admitTerms(amounts: ResourceAmounts, prices: PriceBook = FREE_BO
   return { ...terms, offering: LOCAL_OFFERING, pricebookVersion: prices.version };
 }
 
+/** Most work asks for what other work has asked for, and every create is admitted at terms. Full: forgotten at once (I10). */
+const MOST_KNOWN = 256;
+const known = new WeakMap<PriceBook, Map<string, string>>();
+
+/** What `showTerms` writes of what `admitTerms` gives. */
+export function showAdmitted(amounts: ResourceAmounts, prices: PriceBook = FREE_BOOK): string {
+  const of = known.get(prices) ?? new Map<string, string>();
+  known.set(prices, of);
+  const key = `${amounts.milliCpu}/${amounts.memory}`;
+  let found = of.get(key);
+  if (found === undefined) {
+    found = showTerms(admitTerms(amounts, prices));
+    if (of.size >= MOST_KNOWN) of.clear();
+    of.set(key, found);
+  }
+  return found;
+}
+
 /** `pricebook=2026-01,offering=cpu-local,rate=0.011,increment=1s,minimum=0.00` */
 export function showTerms({ pricebookVersion, offering, ...terms }: AdmittedTerms): string {
   const { rateUSDPerHour: rate, incrementMs, minimumUSD } = terms;

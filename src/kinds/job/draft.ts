@@ -10,7 +10,7 @@ import type { PriceBook } from '../../money/price-book.js';
 import { ownerLabel } from '../attempts/names.js';
 import type { AttemptOwner } from '../attempts/requests.js';
 import { payerOf, type AdmittedPayer } from '../attempts/payer.js';
-import { admitTerms, showTerms } from '../attempts/terms.js';
+import { showAdmitted } from '../attempts/terms.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { DecisionContext } from '../machine.js';
 import { limitsOf } from '../shapes/resources.js';
@@ -101,7 +101,7 @@ export class JobDraft {
     { now, prices }: Pick<DecisionContext, 'now' | 'prices'>,
   ) {
     const labels = (index: number): Readonly<Record<string, string>> => jobLabels(job.metadata.name, index);
-    const termsBy = (book?: PriceBook): string => showTerms(admitTerms(limitsOf(job.spec.resources), book));
+    const termsBy = (book?: PriceBook): string => showAdmitted(limitsOf(job.spec.resources), book);
     this.owner = {
       self,
       object: job,

@@ -7,7 +7,7 @@ import { toDecision } from '../attempts/decision.js';
 import { attemptName } from '../attempts/names.js';
 import type { AttemptOwner } from '../attempts/requests.js';
 import { payerOf } from '../attempts/payer.js';
-import { admitTerms, showTerms } from '../attempts/terms.js';
+import { showAdmitted } from '../attempts/terms.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { Current, Decision, DecisionContext } from '../machine.js';
 import { limitsOf } from '../shapes/resources.js';
@@ -65,7 +65,7 @@ export class SingleAttemptDraft<
     this.owner = {
       ...{ self, object, wantsProof: true },
       labels: () => ({ [rules.label]: object.metadata.name }),
-      terms: () => showTerms(admitTerms(limitsOf(object.spec.resources), prices)),
+      terms: () => showAdmitted(limitsOf(object.spec.resources), prices),
       payer: () => payerOf(self, object.metadata, this.private.payer),
     };
     this.now = now;
