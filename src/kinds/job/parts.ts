@@ -49,11 +49,19 @@ export function contradictsAlias({ activeDeadlineSeconds, timeout }: JobParts): 
 
 /** Whether a part itself says something of this field, such as `.resources.gpu`; of a list the field is the list. */
 export function says(part: JobParts, field: string): boolean {
+  const keys = field.split('.').slice(1);
+  return saysAt(
+    part,
+    keys.map((key) => key.split('[')[0] ?? ''),
+  );
+}
+
+/** The same of a path, as an issue of Zod has it. */
+export function saysAt(part: JobParts, path: readonly PropertyKey[]): boolean {
   let value: unknown = part;
-  for (const key of field.split('.').slice(1)) {
-    const [name = ''] = key.split('[');
-    if (!isObject(value) || !Object.hasOwn(value, name)) return false;
-    value = value[name];
+  for (const key of path) {
+    if (!isObject(value) || !Object.hasOwn(value, key)) return false;
+    value = value[String(key)];
     if (Array.isArray(value)) return true;
   }
   return true;

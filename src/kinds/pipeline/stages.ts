@@ -3,9 +3,10 @@
  * its inputs have names of their own, and what they take is an output that the other stage has. Pure.
  */
 import type { z } from 'zod';
-import { laidOver } from '../job/parts.js';
+import { laidOver, saysAt } from '../job/parts.js';
 import { checkJob, jobFields, MOST_SPEC_BYTES, sizeOf, TOO_LONG, type JobParts, type JobSpec } from '../job/schema.js';
 import { checkTemplate } from '../job/template.js';
+import { equalJson } from '../../api/equal.js';
 import { isObject } from '../../api/safe-value.js';
 import { addIssue, addIssueOfRepeats } from '../shapes/rules.js';
 import { STANDING_OUTPUT } from '../shapes/files.js';
@@ -38,7 +39,23 @@ function checkMerged(
   if (keys.length === 0) return;
   const both = Object.fromEntries(keys.map((key) => [key, job[key]]));
   for (const issue of jobFields.safeParse(both).error?.issues ?? [])
-    issues.push({ ...issue, input: undefined, path: [...at, ...issue.path] });
+    issues.push({ ...issue, input: undefined, path: [...at, 'template', ...issue.path] });
+}
+
+/** What is wrong with the Job of a stage, each at the field that its writer has to change: what all take of the defaults there, and once. */
+function checkStageJob(defaults: JobParts, template: JobParts, at: (string | number)[], issues: Issues): JobSpec {
+  const job = laidOver(defaults, template);
+  checkMerged(defaults, template, job, at, issues);
+  const found: Issues = [];
+  checkJob(job, 'Stage', found, []);
+  for (const issue of found) {
+    const path = issue.path ?? [];
+    const inDefaults = !saysAt(template, path) && saysAt(defaults, path);
+    const place = [...(inDefaults ? ['defaults'] : [...at, 'template']), ...path];
+    const said = inDefaults && issues.some((one) => one.message === issue.message && equalJson(one.path, place));
+    if (!said) issues.push({ ...issue, path: place });
+  }
+  return job;
 }
 
 export function checkStages(defaults: JobParts, stages: readonly Stage[], issues: Issues): void {
@@ -61,10 +78,8 @@ export function checkStages(defaults: JobParts, stages: readonly Stage[], issues
     const at = ['stages', index];
     if (dependsOn !== undefined) addIssueOfRepeats(issues, [...at, 'dependsOn'], dependsOn);
     checkTemplate(template, [...at, 'template'], issues);
-    const job = laidOver(defaults, template);
     if (shared + sizeOf(template) > MOST_SPEC_BYTES) addIssue(issues, [...at, 'template'], TOO_LONG_TOGETHER, TOO_LONG);
-    checkMerged(defaults, template, job, [...at, 'template'], issues);
-    checkJob(job, 'Stage', issues, [...at, 'template']);
+    const job = checkStageJob(defaults, template, at, issues);
     const taken = new Set(inputs.length === 0 ? [] : (job.inputs ?? []).map(({ name }) => name));
     for (const [i, { name, fromStage, output }] of inputs.entries()) {
       const input = [...at, 'inputs', i];

@@ -69,6 +69,21 @@ holdRules(test, {
       field: 'spec.stages[1].template.network.egress.allow',
     },
     {
+      rule: 'what the defaults say wrong for a stage is theirs to mend',
+      within: [['spec.defaults.image', 'svc/agent-tools']],
+      beyond: [['spec.defaults.image', 'svc/no-such-image']],
+      field: 'spec.defaults.image',
+    },
+    {
+      rule: 'what a stage says wrong over the defaults is its own to mend',
+      within: [['spec.defaults.image', 'svc/agent-tools'], ...stages({ name: 'b', template })],
+      beyond: [
+        ['spec.defaults.image', 'svc/agent-tools'],
+        ...stages({ name: 'b', template: { ...template, image: 'svc/no-such-image' } }),
+      ],
+      field: 'spec.stages[1].template.image',
+    },
+    {
       rule: 'no default deletes the Jobs',
       within: [['spec.defaults.timeout', '1h']],
       beyond: [['spec.defaults.ttlSecondsAfterFinished', 60]],
