@@ -59,6 +59,8 @@ await Promise.all(
       platform: 'node',
       format: 'esm',
       target: 'node20',
+      // A literal that is spread into another becomes part of it: V8 takes microseconds for each property behind a spread that comes first.
+      minifySyntax: true,
       sourcemap: true,
       logLevel: 'warning',
       plugins: [ownAddress(dirname(outfile))],

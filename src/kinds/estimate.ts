@@ -77,7 +77,7 @@ export function estimateWork(work: PricedWork, prices: PriceBook | undefined, no
     if (of.size >= MOST_KNOWN) of.clear();
     of.set(key, found);
   }
-  return { ...found, validUntil };
+  return { validUntil, ...found };
 }
 
 function compute({ parts, partsAtOnce }: PricedWork, prices: PriceBook | undefined): Omit<Estimate, 'validUntil'> {

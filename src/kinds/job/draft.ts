@@ -112,7 +112,7 @@ export class JobDraft {
     };
     this.job = job;
     this.image = job.status.image;
-    this.private = kept ?? { ...FRESH, terms: termsBy(prices) };
+    this.private = kept ?? { terms: termsBy(prices), ...FRESH };
     this.#table = table;
     this.now = now;
     this.#active = table.active.size;
