@@ -2,7 +2,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { applyPatch } from 'rfc6902';
 import { equalJson, shareJson } from '../../src/api/equal.js';
-import { jsonPatch, MAX_OPERATIONS } from '../../src/api/patches/json.js';
+import { jsonPatch, MAX_OPERATIONS, MAX_POINTERS } from '../../src/api/patches/json.js';
 import { mergePatch } from '../../src/api/patches/merge.js';
 import { isObject } from '../../src/api/safe-value.js';
 
@@ -114,6 +114,13 @@ test('a patch that does not fit is Invalid, one that is malformed is BadRequest'
 });
 
 test('a patch is bounded in operations, in what it copies and in depth', (t) => {
+  const path = `/${'~0'.repeat(MAX_POINTERS / 4)}`;
+  const asks = [{ op: 'add', path, value: 1 }];
+  t.regex(
+    String(patched({}, ...asks, { op: 'copy', from: path, path: '/a' })),
+    /RequestEntityTooLarge: paths of a JSON patch/,
+  );
+  t.like(patched({}, ...asks), { ['~'.repeat(MAX_POINTERS / 4)]: 1 });
   const many = Array.from({ length: MAX_OPERATIONS + 1 }, () => ({ op: 'test', path: '', value: 1 }));
   t.regex(String(patched({}, ...many)), /^RequestEntityTooLarge/);
   const doubling = Array.from({ length: 60 }, (_, i) => ({ op: 'copy', from: '/a', path: `/a/${i}` }));

@@ -13,6 +13,8 @@ import { depthOf, isObject, MAX_DEPTH } from '../safe-value.js';
 import { Misfit, PatchDraft, type Pointer } from './draft.js';
 
 export const MAX_OPERATIONS = 1000;
+/** Characters of all paths of a patch: each is read one by one, and millions of escaped ones would hold up the others. */
+export const MAX_POINTERS = 256 * 1024;
 
 export type JsonPatchResult =
   /** `touched`: members and elements that were copied or moved for it. */
@@ -34,6 +36,9 @@ type Operation =
 export function jsonPatch(target: unknown, operations: readonly unknown[]): JsonPatchResult {
   if (operations.length > MAX_OPERATIONS) {
     return refused('RequestEntityTooLarge', `a JSON patch may have at most ${MAX_OPERATIONS} operations`);
+  }
+  if (pointersOf(operations) > MAX_POINTERS) {
+    return refused('RequestEntityTooLarge', `paths of a JSON patch may have at most ${MAX_POINTERS} characters in all`);
   }
   const draft = new PatchDraft(target);
   for (const [index, candidate] of operations.entries()) {
@@ -78,6 +83,14 @@ function carryOut(draft: PatchDraft, operation: Operation): void {
       draft.add(path, value);
     }
   }
+}
+
+function pointersOf(operations: readonly unknown[]): number {
+  const lengthOf = (text: unknown): number => (typeof text === 'string' ? text.length : 0);
+  return operations.reduce<number>(
+    (sum, one) => sum + (isObject(one) ? lengthOf(one['path']) + lengthOf(one['from']) : 0),
+    0,
+  );
 }
 
 /** The operation, or what is wrong with it. */

@@ -36,6 +36,7 @@ export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, Placements,
         if (message.timer === 'count') step.countAgain();
         else if (message.timer === 'summary') step.summarize();
         else if (message.timer === 'heartbeat') step.listen();
+        else if (message.timer === 'gathering') step.endGathering();
         else return IGNORED;
         break;
       case 'MessageReceived':

@@ -4,7 +4,7 @@ import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import { LOCAL_OFFERING, LOCAL_REGION } from '../offering/local.js';
 import { LOCAL_NODE } from './local.js';
-import { MAX_PLACES, sayAmounts, type Load } from './amounts.js';
+import { hasRoomFor, MAX_PLACES, sayAmounts, type Load } from './amounts.js';
 import type { PlaceRequest } from './placements.js';
 
 export function granted(request: PlaceRequest): LaterEffect {
@@ -35,5 +35,6 @@ export function whyNot(
   if (node.capacity === undefined) return 'the engine has not said what it has';
   if (node.cordoned) return 'the machine is cordoned';
   if (load.places >= MAX_PLACES) return `all ${MAX_PLACES} places are taken`;
-  return `needs ${sayAmounts(request.amounts)}; others are using what is missing`;
+  const free = hasRoomFor(request.amounts, load, node.capacity);
+  return `needs ${sayAmounts(request.amounts)}; ${free ? 'older work that needs more goes first' : 'others are using what is missing'}`;
 }

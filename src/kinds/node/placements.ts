@@ -32,7 +32,11 @@ export type PlacementChange =
   | { readonly change: 'RequesterNotified'; readonly uid: string }
   /** What all were told holds no longer. */
   | { readonly change: 'Untold' }
-  | { readonly change: 'TimerArmed'; readonly armed: boolean };
+  | { readonly change: 'TimerArmed'; readonly armed: boolean }
+  /** Until then others wait, so that room gathers for it; and for nobody from then until `again`. */
+  | { readonly change: 'Gathers'; readonly uid: string; readonly until: number; readonly again: number }
+  /** It has had its time, and goes to the end with its owner and its org. */
+  | { readonly change: 'Gathered' };
 
 /**
  * How many of those that left are remembered. An Attempt that has given its place back never asks again, so a request that
@@ -61,6 +65,8 @@ export class Placements {
   readonly #orgs = new Map<string, OrgQueue>();
   /** In the order in which they left. */
   readonly #left = new Set<string>();
+  /** The last one that room was gathered for. */
+  #gathers: { readonly uid: string; readonly until: number; readonly again: number } | undefined;
 
   get load(): Load {
     return this.#load;
@@ -91,9 +97,15 @@ export class Placements {
     return this.#left.has(uid);
   }
 
-  /** The one that came first of those that wait. */
-  get longestWaiting(): PlaceRequest | undefined {
-    return this.#waiting.values().next().value;
+  /** For which room gathers now. */
+  gathering(now: number): PlaceRequest | undefined {
+    if (this.#gathers === undefined || now >= this.#gathers.until) return undefined;
+    return this.#waiting.get(this.#gathers.uid);
+  }
+
+  /** Whether room may gather for another one. */
+  mayGather(now: number): boolean {
+    return this.#gathers === undefined || now >= this.#gathers.again;
   }
 
   waiting(): IterableIterator<PlaceRequest> {
@@ -138,6 +150,12 @@ export class Placements {
         return;
       case 'TimerArmed':
         this.timerArmed = change.armed;
+        return;
+      case 'Gathers':
+        this.#gathers = change;
+        return;
+      case 'Gathered':
+        this.#toTheEnd(this.#gathers?.uid);
     }
   }
 
@@ -174,6 +192,20 @@ export class Placements {
       this.#left.delete(oldest);
       return;
     }
+  }
+
+  #toTheEnd(uid: string | undefined): void {
+    const request = uid === undefined ? undefined : this.#waiting.get(uid);
+    if (request === undefined) return;
+    const { org } = request.attempt;
+    const owners = this.#orgs.get(org);
+    const key = addressKey(request.owner);
+    const queue = owners?.get(key);
+    if (owners === undefined || queue === undefined) return;
+    owners.delete(key);
+    owners.set(key, queue);
+    this.#orgs.delete(org);
+    this.#orgs.set(org, owners);
   }
 
   /** `served`: its org and its owner have had their turn and go to the end. */

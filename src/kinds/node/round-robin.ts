@@ -1,16 +1,19 @@
 /**
  * Who gets a place next: plans grants over placements that it does not change.
  *
- * A request that does not fit may be passed by smaller ones for as long as it is young; once it has waited for
- * `PATIENCE_MS` it holds the turn, so that room gathers for it and nothing large starves.
+ * A request that does not fit may be passed by smaller ones for as long as it is young. Once it has waited for `STARVATION_MS`, its own
+ * org waits behind it, and all others do for as long as room gathers for it: for `GATHERING_MS`, and then not for `PAUSE_MS`. So nothing
+ * large starves beside work that ends, and no org keeps another from room that is free: what uses the rest may never end.
  */
 import type { ResourceAmounts } from '../amounts.js';
 import { add, hasRoomFor, NOTHING, type Load } from './amounts.js';
 import type { OrgQueue, PlaceRequest, Placements } from './placements.js';
 
 export const STARVATION_MS = 60_000;
+export const GATHERING_MS = 30_000;
+export const PAUSE_MS = 150_000;
 
-/** Requests that do not fit which one plan looks at before it gives up: bounds the cost of a release. */
+/** Requests of one org that do not fit which one plan looks at before it goes on to the next org: bounds the cost of a release. */
 const MAX_MISSES = 16;
 
 /** A ring that is walked without being changed: whoever was served comes again after all others. */
@@ -43,29 +46,40 @@ interface OwnerTurn {
 
 interface OrgTurn {
   readonly owners: Turns<OwnerTurn>;
+  misses: number;
 }
 
-/**
- * The requests to grant now, in order. `load` is what is in use; `without` has already left and is passed over.
- */
+export interface Plan {
+  /** In order. */
+  readonly grants: readonly PlaceRequest[];
+  /** Room is to gather for this one from now on. */
+  readonly gathers?: PlaceRequest | undefined;
+}
+
+/** `load` is what is in use; `without` has already left and is passed over. */
 export function planGrants(
   placements: Placements,
   load: Load,
   capacity: ResourceAmounts,
   now: number,
   without: string | undefined,
-): readonly PlaceRequest[] {
-  const granted: PlaceRequest[] = [];
-  const orgs = new Turns(openOrgs(placements));
+): Plan {
+  const grants: PlaceRequest[] = [];
   let used = load;
-  let misses = 0;
+  const first = placements.gathering(now);
+  if (first !== undefined && first.uid !== without && hasRoomFor(first.amounts, NOTHING, capacity)) {
+    if (!hasRoomFor(first.amounts, used, capacity)) return { grants };
+    grants.push(first);
+    used = add(used, first.amounts);
+  }
+  const orgs = new Turns(openOrgs(placements));
   for (let org = orgs.next(); org !== undefined; org = orgs.next()) {
     for (let owner = org.owners.next(); owner !== undefined; owner = org.owners.next()) {
-      if (owner.queue[owner.at]?.uid === without) owner.at += 1;
+      while (isServed(owner.queue[owner.at], without, grants[0])) owner.at += 1;
       const request = owner.queue[owner.at];
       if (request === undefined) continue; // this owner has nobody left, the org has another
       if (hasRoomFor(request.amounts, used, capacity)) {
-        granted.push(request);
+        grants.push(request);
         used = add(used, request.amounts);
         owner.at += 1;
         org.owners.again(owner);
@@ -78,15 +92,47 @@ export function planGrants(
         org.owners.again(owner);
         continue;
       }
-      misses += 1;
-      if (misses >= MAX_MISSES || now - request.since >= STARVATION_MS) return granted;
+      org.misses += 1;
+      if (isStarving(request, now)) {
+        if (placements.mayGather(now)) return { grants, gathers: request };
+        break;
+      }
+      if (org.misses >= MAX_MISSES) break;
     }
   }
-  return granted;
+  return { grants };
+}
+
+export function isStarving({ since }: PlaceRequest, now: number): boolean {
+  return now - since >= STARVATION_MS;
+}
+
+/** `first` was granted before the others had their turns. */
+function isServed(request: PlaceRequest | undefined, without: string | undefined, first?: PlaceRequest): boolean {
+  return request !== undefined && (request.uid === without || request === first);
+}
+
+/** Whether a request that has just come waits behind an older one that needs more room than there is. */
+export function isBehind(
+  placements: Placements,
+  { attempt }: PlaceRequest,
+  capacity: ResourceAmounts,
+  now: number,
+): boolean {
+  const everFits = ({ amounts }: PlaceRequest): boolean => hasRoomFor(amounts, NOTHING, capacity);
+  const first = placements.gathering(now);
+  if (first !== undefined && everFits(first)) return true;
+  let looked = 0;
+  for (const [oldest] of placements.orgs.get(attempt.org)?.values() ?? []) {
+    if (oldest !== undefined && isStarving(oldest, now) && everFits(oldest)) return true;
+    looked += 1;
+    if (looked >= MAX_MISSES) return false;
+  }
+  return false;
 }
 
 function* openOrgs(placements: Placements): Generator<OrgTurn> {
-  for (const owners of placements.orgs.values()) yield { owners: new Turns(openOwners(owners)) };
+  for (const owners of placements.orgs.values()) yield { owners: new Turns(openOwners(owners)), misses: 0 };
 }
 
 function* openOwners(owners: OrgQueue): Generator<OwnerTurn> {

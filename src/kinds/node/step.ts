@@ -11,7 +11,7 @@ import { hasRoomFor, MAX_PLACES, NOTHING, showAmounts, take, type Load } from '.
 import { denied, granted, neverFits, whyNot } from './messages.js';
 import type { Placements, PlaceRequest, PlacementChange } from './placements.js';
 import type { NodeSpec, NodeStatus } from './schema.js';
-import { STARVATION_MS, planGrants } from './round-robin.js';
+import { GATHERING_MS, isBehind, PAUSE_MS, planGrants } from './round-robin.js';
 
 /** Kept beside the Node: what the engine last said, as numbers. */
 export interface NodePrivate {
@@ -115,12 +115,8 @@ export class Step {
     }
     if (placements.waits(uid) !== undefined) return;
     const { capacity } = this.#private;
-    // Whoever waits longest and has run out of patience is passed by nobody.
-    const first = placements.longestWaiting;
-    const blocked = first !== undefined && this.#now - first.since >= STARVATION_MS && this.#everFits(first);
-    if (!blocked && this.#mayGrant() && capacity !== undefined && hasRoomFor(amounts, placements.load, capacity)) {
-      this.#hold(request, false);
-      return;
+    if (capacity !== undefined && this.#mayGrant() && hasRoomFor(amounts, placements.load, capacity)) {
+      if (!isBehind(placements, request, capacity, this.#now)) return this.#hold(request, false);
     }
     this.#changes.push({ change: 'Waits', request });
     if (!this.#everFits(request)) this.#tellWhy(request, placements.load);
@@ -234,9 +230,18 @@ export class Step {
   grant(load: Load, but: { readonly without?: string; readonly counted?: boolean } = {}): void {
     const { capacity } = this.#private;
     if (capacity === undefined || !this.#mayGrant(but.counted ?? this.#placements.count === 'Counted')) return;
-    for (const request of planGrants(this.#placements, load, capacity, this.#now, but.without)) {
-      this.#hold(request, false);
-    }
+    const { grants, gathers } = planGrants(this.#placements, load, capacity, this.#now, but.without);
+    for (const request of grants) this.#hold(request, false);
+    if (gathers === undefined) return;
+    const until = this.#now + GATHERING_MS;
+    this.#changes.push({ change: 'Gathers', uid: gathers.uid, until, again: until + PAUSE_MS });
+    this.#effects.push({ type: 'ArmTimer', timer: 'gathering', at: until });
+  }
+
+  /** What waited behind a large request has its turn again. */
+  endGathering(): void {
+    this.#changes.push({ change: 'Gathered' });
+    this.grant(this.#placements.load);
   }
 
   /** Messages may be lost: a place whose Attempt has not been heard of is granted again, and a refusal said again. `anew`: to all. */

@@ -1,4 +1,4 @@
-/** What a Node says of a machine that says nothing. */
+/** What a Node says of a machine that says nothing, and whom it lets wait. */
 import test from 'ava';
 import type { ApiObject } from '../../../src/api/object.js';
 import { parseTime } from '../../../src/api/time.js';
@@ -7,6 +7,7 @@ import { LOCAL_NODE } from '../../../src/kinds/node/local.js';
 import { nodeMachine } from '../../../src/kinds/node/machine.js';
 import { Placements } from '../../../src/kinds/node/placements.js';
 import type { NodeSpec, NodeStatus } from '../../../src/kinds/node/schema.js';
+import { GATHERING_MS, STARVATION_MS } from '../../../src/kinds/node/round-robin.js';
 import { LOST_MS, SILENT_MS, type NodePrivate } from '../../../src/kinds/node/step.js';
 
 const CAPACITY = { milliCpu: 1_000, memory: 2 ** 30, disk: 2 ** 30 };
@@ -19,6 +20,8 @@ class Bench {
   status: NodeStatus = { phase: 'NotReady' };
   kept: NodePrivate | undefined;
   timer: number | undefined;
+  /** When room gathers no more. */
+  gathering: number | undefined;
   readonly granted = new Set<string>();
   readonly denied: string[] = [];
 
@@ -39,6 +42,8 @@ class Bench {
     this.kept = decision.private ?? this.kept;
     const armed = decision.effects.filter((effect) => effect.type === 'ArmTimer' && effect.timer === 'heartbeat');
     for (const effect of armed) if (effect.type === 'ArmTimer') this.timer = effect.at;
+    for (const effect of decision.effects)
+      if (effect.type === 'ArmTimer' && effect.timer === 'gathering') this.gathering = effect.at;
   }
 
   observe(shortage?: string): void {
@@ -48,8 +53,8 @@ class Bench {
     this.send({ type: 'MessageReceived', from, content: { type: 'PlacesCounted', count: 'book' } });
   }
 
-  wants(name: string, memory = 1): void {
-    const from = { address: { ...JOB, kind: 'Attempt', name }, uid: name, version: 0 };
+  wants(name: string, memory = 1, org = JOB.org): void {
+    const from = { address: { ...JOB, org, kind: 'Attempt', name }, uid: name, version: 0 };
     const amounts = { milliCpu: 1, memory, disk: 1 };
     const message = { type: 'PlaceWanted', owner: JOB, ownerUid: 'u', since: START, amounts, held: false } as const;
     this.send({ type: 'MessageReceived', from, content: message });
@@ -166,4 +171,27 @@ test('the machine of the service cannot be deleted, another Node can', (t) => {
   const refused = remove(LOCAL_NODE.name);
   t.is(refused.outcome === 'Refused' && refused.refusal.code, 'Conflict');
   t.is(remove('other').outcome, 'Next');
+});
+
+test('work of another org that fits begins while large work waits, at the latest when room has gathered for a while', (t) => {
+  const bench = new Bench();
+  bench.send({ type: 'Activated' });
+  bench.observe();
+  bench.wants('keeps', 2 ** 28);
+  bench.wants('whole', 2 ** 30, 'o-2');
+  bench.now += STARVATION_MS;
+  bench.wants('young', 1, 'o-3');
+  t.true(bench.granted.has('young'), 'room gathers only once the large one is looked at');
+  bench.observe();
+  t.is(bench.gathering, bench.now + GATHERING_MS);
+  bench.wants('behind', 1, 'o-3');
+  t.false(bench.granted.has('behind'));
+  bench.now = bench.gathering ?? 0;
+  bench.send({ type: 'TimerFired', timer: 'gathering', generation: 1 });
+  t.true(bench.granted.has('behind'));
+  t.false(bench.granted.has('whole'), 'what keeps the rest has not ended');
+  const from = { address: { ...JOB, kind: 'Attempt', name: 'keeps' }, uid: 'keeps', version: 0 };
+  for (const name of ['keeps', 'young', 'behind'])
+    bench.send({ type: 'MessageReceived', from: { ...from, uid: name }, content: { type: 'PlaceReleased' } });
+  t.true(bench.granted.has('whole'));
 });

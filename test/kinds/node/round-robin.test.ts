@@ -3,7 +3,7 @@ import { array, assert, nat, property, record } from 'fast-check';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
 import { add, hasRoomFor, MAX_PLACES, NOTHING } from '../../../src/kinds/node/amounts.js';
 import { Placements, type PlaceRequest } from '../../../src/kinds/node/placements.js';
-import { STARVATION_MS, planGrants } from '../../../src/kinds/node/round-robin.js';
+import { isBehind, planGrants, STARVATION_MS } from '../../../src/kinds/node/round-robin.js';
 
 const CAPACITY: ResourceAmounts = { milliCpu: 4_000, memory: 1_000, disk: 1_000 };
 const NOW = 1_000_000;
@@ -31,7 +31,7 @@ function bookOf(requests: readonly PlaceRequest[]): Placements {
 
 /** Who gets a place when everything fits one after another, as `org/owner`. */
 function order(book: Placements, capacity: ResourceAmounts): string[] {
-  return planGrants(book, NOTHING, capacity, NOW, undefined).map(
+  return planGrants(book, NOTHING, capacity, NOW, undefined).grants.map(
     ({ attempt, owner }) => `${attempt.org}/${owner.name}`,
   );
 }
@@ -57,7 +57,7 @@ test('Within one owner the oldest goes first, also when it asks again later', (t
   const [young, old] = [ask('a', 'j', 20), ask('a', 'j', 10)];
   const book = bookOf([young, old]);
   t.deepEqual(
-    planGrants(book, NOTHING, CAPACITY, NOW, undefined).map(({ uid }) => uid),
+    planGrants(book, NOTHING, CAPACITY, NOW, undefined).grants.map(({ uid }) => uid),
     [old.uid, young.uid],
   );
 });
@@ -67,7 +67,7 @@ test('Whoever was served goes to the end of the ring', (t) => {
   const one = { ...CAPACITY, milliCpu: 1_000 };
   const served: string[] = [];
   for (let i = 0; i < 4; i += 1) {
-    const [request] = planGrants(book, NOTHING, one, NOW, undefined);
+    const [request] = planGrants(book, NOTHING, one, NOW, undefined).grants;
     if (request === undefined) break;
     served.push(request.attempt.org);
     book.apply({ change: 'Holds', request, heard: true, at: NOW });
@@ -76,30 +76,73 @@ test('Whoever was served goes to the end of the ring', (t) => {
   t.deepEqual(served, ['a', 'b', 'a', 'b']);
 });
 
-test('A young request that does not fit is passed by smaller ones, an old one holds the turn', (t) => {
-  const used = { ...NOTHING, milliCpu: 2_000, places: 1 };
+const HALF_USED = { ...NOTHING, milliCpu: 2_000, places: 1 };
+/** What is planned while half of the machine is in use, as uids, and for whom room gathers. */
+function plan(book: Placements, now = NOW): readonly [readonly string[], string | undefined] {
+  const { grants, gathers } = planGrants(book, HALF_USED, CAPACITY, now, undefined);
+  return [grants.map(({ uid }) => uid), gathers?.uid];
+}
+
+test('A young request that does not fit is passed by smaller ones; for an old one room gathers, and nobody passes it', (t) => {
   const small = ask('b', 'small', NOW);
-  const young = bookOf([ask('a', 'large', NOW - STARVATION_MS + 1, 3_000), small]);
+  t.deepEqual(plan(bookOf([ask('a', 'large', NOW - STARVATION_MS + 1, 3_000), small])), [[small.uid], undefined]);
+  const large = ask('a', 'large', NOW - STARVATION_MS, 3_000);
+  const book = bookOf([large, small]);
+  t.deepEqual(plan(book), [[], large.uid]);
+  book.apply({ change: 'Gathers', uid: large.uid, until: NOW + 10, again: NOW + 50 });
+  t.deepEqual(plan(book, NOW + 9), [[], undefined]);
+  t.true(isBehind(book, small, CAPACITY, NOW + 9), 'what comes now does not pass it either');
   t.deepEqual(
-    planGrants(young, used, CAPACITY, NOW, undefined).map(({ uid }) => uid),
-    [small.uid],
+    planGrants(book, NOTHING, CAPACITY, NOW + 9, undefined).grants.map(({ uid }) => uid),
+    [large.uid, small.uid],
+    'it goes first, and once',
   );
-  const old = bookOf([ask('a', 'large', NOW - STARVATION_MS, 3_000), small]);
-  t.deepEqual(planGrants(old, used, CAPACITY, NOW, undefined), []);
+});
+
+test('Room gathers for a while only: other orgs start what fits, for what uses the rest may never end', (t) => {
+  const large = ask('a', 'large', NOW - STARVATION_MS, 3_000);
+  const [own, other] = [ask('a', 'small', NOW), ask('b', 'small', NOW)];
+  const book = bookOf([large, own, other]);
+  book.apply({ change: 'Gathers', uid: large.uid, until: NOW + 10, again: NOW + 50 });
+  t.deepEqual(plan(book, NOW + 10), [[other.uid], undefined], 'its own org waits behind it');
+  t.false(isBehind(book, other, CAPACITY, NOW + 10));
+  t.true(isBehind(book, own, CAPACITY, NOW + 10));
+  t.deepEqual(plan(book, NOW + 50), [[], large.uid], 'after a pause it has its turn again');
+});
+
+test('Room gathers for the next org first, and for nobody that has left or never fits', (t) => {
+  const [one, other] = [ask('a', 'large', 0, 3_000), ask('b', 'large', 0, 3_000)];
+  const book = bookOf([one, other]);
+  t.is(plan(book)[1], one.uid);
+  book.apply({ change: 'Gathers', uid: one.uid, until: NOW, again: NOW });
+  book.apply({ change: 'Gathered' });
+  t.is(plan(book)[1], other.uid);
+  const small = ask('c', 'small', NOW);
+  book.apply({ change: 'Waits', request: small });
+  book.apply({ change: 'Gathers', uid: other.uid, until: NOW + 10, again: NOW + 50 });
+  book.apply({ change: 'Leaves', uid: other.uid });
+  t.deepEqual(plan(book), [[small.uid], undefined]);
+  t.false(isBehind(book, small, CAPACITY, NOW));
+});
+
+test('What does not fit of one org hides no other org, however much it is', (t) => {
+  const small = ask('b', 'small', NOW);
+  const many = Array.from({ length: 40 }, (_, n) => ask('a', `large-${n}`, NOW, 3_000));
+  t.deepEqual(plan(bookOf([...many, small])), [[small.uid], undefined]);
 });
 
 test('A request that can never fit keeps nobody waiting', (t) => {
   const small = ask('b', 'small', NOW);
   const book = bookOf([ask('a', 'huge', 0, 5_000), small]);
   t.deepEqual(
-    planGrants(book, NOTHING, CAPACITY, NOW, undefined).map(({ uid }) => uid),
+    planGrants(book, NOTHING, CAPACITY, NOW, undefined).grants.map(({ uid }) => uid),
     [small.uid],
   );
 });
 
 test('No more places are given than a machine has, whatever they ask for', (t) => {
   const book = bookOf(Array.from({ length: MAX_PLACES + 10 }, (_, since) => ask('a', `j${since % 7}`, since, 0)));
-  t.is(planGrants(book, NOTHING, CAPACITY, NOW, undefined).length, MAX_PLACES);
+  t.is(planGrants(book, NOTHING, CAPACITY, NOW, undefined).grants.length, MAX_PLACES);
 });
 
 test('A place that was given back is not held by a request that comes late', (t) => {
@@ -127,7 +170,7 @@ test('Plans stay within the capacity, and the book counts what it was told', (t)
             alive.delete(request.uid);
           }
           let load = book.load;
-          const plan = planGrants(book, load, CAPACITY, NOW, undefined);
+          const plan = planGrants(book, load, CAPACITY, NOW, undefined).grants;
           for (const granted of plan) {
             if (!hasRoomFor(granted.amounts, load, CAPACITY)) throw new Error('granted beyond the capacity');
             load = add(load, granted.amounts);
