@@ -61,11 +61,17 @@ SELECT format('%s runs, and holds nothing', o.name) FROM objects o
 WHERE o.kind = 'Attempt' AND witness.status_of(o.body) ->> 'phase' IN ('Starting', 'Running')
   AND NOT EXISTS (SELECT FROM holds h WHERE h.org = o.org AND h.key = o.uid)`;
 
-const IDLE = `
-SELECT format('%s is held by %s, which is %s', h.key, coalesce(o.name, 'nobody'), witness.status_of(o.body) ->> 'phase')
-FROM holds h LEFT JOIN objects o ON o.org = h.org AND o.uid = h.uid
+const HOLDERS = `
+SELECT format('%s is held by %s: %s %s', h.key, coalesce(o.name, 'nobody'), o.body, o.private)
+FROM holds h LEFT JOIN objects o ON o.org = h.org AND o.uid = h.uid`;
+
+const IDLE = `${HOLDERS}
 WHERE o.uid IS NULL
-  OR (o.kind <> 'Attempt' AND witness.status_of(o.body) ->> 'phase' IN ('Succeeded', 'Failed', 'Cancelled', 'Suspended', 'Stopped'))`;
+  OR (o.kind <> 'Attempt' AND witness.status_of(o.body) ->> 'phase' IN ('Succeeded', 'Failed', 'Cancelled'))`;
+
+/** One that is asked to run holds its money before its phase says so. */
+const RESTING = `${HOLDERS}
+WHERE o.kind <> 'Attempt' AND witness.status_of(o.body) ->> 'phase' IN ('Suspended', 'Stopped')`;
 
 /** What an object says of its cost, against what was posted for it. */
 const MISTOLD = `
@@ -99,6 +105,8 @@ export interface LedgerWitness {
   passed(): Promise<readonly string[]>;
   /** Live work without a hold, and holds without live work. */
   unmatched(): Promise<readonly string[]>;
+  /** What rests, and holds money: for a moment, when it is asked to run again. */
+  resting(): Promise<readonly string[]>;
   /** Objects whose cost is not what was posted, or not final. For when nothing runs any more. */
   mistold(): Promise<readonly string[]>;
   /** What is held. */
@@ -132,6 +140,7 @@ export async function openLedgerWitness(connectionString: () => Promise<string>)
     lines,
     passed: () => lines(PASSED),
     unmatched: () => lines(`${UNPAID} UNION ALL ${IDLE}`),
+    resting: () => lines(RESTING),
     mistold: () => lines(MISTOLD),
     left: () => lines(LEFT),
     age: async (ms) => (await ask(AGE, [ms])).rowCount ?? 0,

@@ -65,15 +65,18 @@ async function strike(service: Running, weapon: Weapon): Promise<void> {
 /** What the service's own auditor finds. */
 async function findings(service: Running): Promise<readonly unknown[]> {
   const client = service.client();
-  const ledger = async (): Promise<unknown> => (await client.get('/ops/v1/ledger')).body;
   const timeOf = (view: unknown): string => textAt(view, 'lastPass', 'startTime');
   const before = await until('the ledger is there', async () => {
-    return (await client.post('/ops/v1/ledger/audits', {})).status === 202 && (await ledger());
+    const { status, body } = await client.get('/ops/v1/ledger');
+    return status === 200 && { time: timeOf(body) };
   });
-  const after = await until('a pass has ended', async () => {
-    const view = await ledger();
-    return valueAt(view, 'running') === false && timeOf(view) !== timeOf(before) && view;
-  });
+  const look = async (): Promise<unknown> => {
+    const view = (await client.get('/ops/v1/ledger')).body;
+    if (timeOf(view) !== before.time) return valueAt(view, 'running') === false && view;
+    await client.post('/ops/v1/ledger/audits', {});
+    return false;
+  };
+  const after = await until('a pass has ended', look, PATIENCE_MS);
   return [...listAt(after, 'findings'), ...(numberAt(after, 'lastPass', 'unread') > 0 ? ['an org was not read'] : [])];
 }
 
@@ -158,6 +161,9 @@ test.serial(
     const clean = async (when: string): Promise<void> => {
       t.deepEqual(await witness.passed(), [], `limits passed, ${when}`);
       t.deepEqual(await witness.unmatched(), [], `work and holds, ${when}`);
+      let resting: readonly string[] = [];
+      const empty = async (): Promise<boolean> => (resting = await witness.resting()).length === 0;
+      await until('nothing at rest holds money', empty).catch(() => t.deepEqual(resting, [], when));
       t.deepEqual(await findings(service), [], `the auditor, ${when}`);
     };
 
