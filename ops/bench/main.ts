@@ -13,6 +13,7 @@ import { bystander } from './parts/bystander.js';
 import { create, get, patch } from './parts/plain.js';
 import { jobs } from './parts/jobs.js';
 import { hostile } from './parts/hostile.js';
+import { ledger } from './parts/ledger.js';
 import { list } from './parts/list.js';
 import { memory } from './parts/memory.js';
 import { crowds } from './parts/crowds.js';
@@ -40,6 +41,7 @@ const PARTS: readonly Part[] = [
   validate,
   memory,
   jobs,
+  ledger,
   sweeps,
   sandboxes,
   webhooks,

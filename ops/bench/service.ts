@@ -239,6 +239,12 @@ async function processorSeconds(pid: number): Promise<ProcessorSeconds> {
   return used;
 }
 
+/** Of a process and everything that it has started, with what has ended of it (s). */
+export async function secondsBelow(pid: number): Promise<number> {
+  const all = await Promise.all([pid, ...(await descendants(pid))].map(secondsOf));
+  return all.reduce((sum, { own, ended }) => sum + own + ended, 0);
+}
+
 /** Of the process itself, and of its children that have ended. */
 async function secondsOf(pid: number): Promise<{ own: number; ended: number }> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');

@@ -1,9 +1,22 @@
 /**
  * The auditor of the ledger: rebuilds from postings, lines and holds what the other tables say, and answers where they differ. Each check is one
- * statement, so it sees one moment. It changes nothing.
+ * statement, so it sees one moment. It changes nothing. It reads whole tables, on a connection of its own: the settings of other
+ * reads are for pages by an index, and with them a million lines take minutes.
  */
 import type { CostOwner } from '../../src/money/payer.js';
-import type { Postgres, Statement } from '../postgres.js';
+import { unavailable } from '../errors.js';
+import type { Postgres } from '../postgres.js';
+
+const SETTINGS = {
+  default_transaction_read_only: 'on',
+  statement_timeout: '60s',
+  work_mem: '32MB',
+  jit: 'off',
+  // The machine's other cores are for those who wait.
+  max_parallel_workers_per_gather: '0',
+};
+/** More than a statement's own limit, so that Postgres speaks first (ms). */
+const ANSWER_WITHIN = 65_000;
 
 export type LedgerFinding =
   /** I7: its lines do not add up to zero, or do not say what it says. */
@@ -25,30 +38,38 @@ export type LedgerFinding =
 
 /** At most `limit` findings of each type; none: the org's books are right. Rejects with a `RefusalError` Unavailable. */
 export async function auditLedger(postgres: Postgres, org: string, limit = 100): Promise<readonly LedgerFinding[]> {
-  const values = [org, limit];
-  // One after the other: each may take long, and others read as well.
-  const postings = await postgres.readRows<[string, string]>(POSTINGS, values);
-  const counters = await postgres.readRows<[string, string, string, string]>(COUNTERS, values);
-  const grants = await postgres.readRows<[string, string, string]>(GRANTS, values);
-  const wallet = await postgres.readRows<[string, string]>(WALLET, [org]);
-  const holds = await postgres.readRows<[string]>(HOLDS, values);
-  const orphans = await postgres.readRows<[string, CostOwner]>(ORPHANS, values);
-  return [
-    ...postings.map(([posting, sumUSD]) => ({ type: 'UnbalancedPosting', posting, sumUSD }) as const),
-    ...counters.map(
-      ([counter, what, found, expected]) => ({ type: 'CounterDiffers', counter, what, found, expected }) as const,
-    ),
-    ...grants.map(([uid, found, expected]) => ({ type: 'GrantDiffers', uid, found, expected }) as const),
-    ...wallet.map(([found, expected]) => ({ type: 'WalletDiffers', found, expected }) as const),
-    ...holds.map(([key]) => ({ type: 'HoldDiffers', key }) as const),
-    ...orphans.map(([key, owner]) => ({ type: 'OrphanHold', key, owner }) as const),
-  ];
+  const client = await postgres.connect('audit', SETTINGS, { answerWithin: ANSWER_WITHIN }).catch(refuse);
+  const rows = async <Row extends unknown[]>(text: string, values: unknown[] = [org, limit]): Promise<Row[]> =>
+    (await client.query<Row>({ text, values, rowMode: 'array' }).catch(refuse)).rows;
+  try {
+    // One after the other: each may take long.
+    const postings = await rows<[string, string]>(POSTINGS);
+    const counters = await rows<[string, string, string, string]>(COUNTERS);
+    const grants = await rows<[string, string, string]>(GRANTS);
+    const wallet = await rows<[string, string]>(WALLET, [org]);
+    const holds = await rows<[string]>(HOLDS);
+    const orphans = await rows<[string, CostOwner]>(ORPHANS);
+    return [
+      ...postings.map(([posting, sumUSD]) => ({ type: 'UnbalancedPosting', posting, sumUSD }) as const),
+      ...counters.map(
+        ([counter, what, found, expected]) => ({ type: 'CounterDiffers', counter, what, found, expected }) as const,
+      ),
+      ...grants.map(([uid, found, expected]) => ({ type: 'GrantDiffers', uid, found, expected }) as const),
+      ...wallet.map(([found, expected]) => ({ type: 'WalletDiffers', found, expected }) as const),
+      ...holds.map(([key]) => ({ type: 'HoldDiffers', key }) as const),
+      ...orphans.map(([key, owner]) => ({ type: 'OrphanHold', key, owner }) as const),
+    ];
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+function refuse(error: unknown): never {
+  throw unavailable(error);
 }
 
 /** Postings whose lines do not add up to zero, or whose revenue is not their amount. */
-const POSTINGS: Statement = {
-  name: 'audit postings',
-  text: `
+const POSTINGS = `
 SELECT p.key, coalesce(sum(l.amount_usd), 0)::text
 FROM postings p LEFT JOIN lines l ON (l.org, l.posting, l.time) = (p.org, p.key, p.time)
 WHERE p.org = $1
@@ -56,19 +77,19 @@ GROUP BY p.key, p.time, p.reason, p.amount_usd
 HAVING coalesce(sum(l.amount_usd), 0) <> 0
   OR (p.reason IN ('Use', 'Refund')
     AND coalesce(sum(l.amount_usd) FILTER (WHERE l.account = 'revenue'), 0) <> p.amount_usd)
-LIMIT $2`,
-};
+LIMIT $2`;
 
-const COUNTERS: Statement = {
-  name: 'audit counters',
-  text: `
-WITH posted AS (
-  SELECT c.counter, sum(p.amount_usd) AS spent,
-    coalesce(sum(p.amount_usd) FILTER (WHERE p.segment = 'Boot'), 0) AS boot,
-    coalesce(sum(p.amount_usd) FILTER (WHERE p.segment = 'Running'), 0) AS running,
-    coalesce(sum(p.amount_usd) FILTER (WHERE p.segment = 'Restore'), 0) AS restore,
-    coalesce(sum(p.amount_usd) FILTER (WHERE p.segment = 'Teardown'), 0) AS teardown
-  FROM postings p CROSS JOIN unnest(p.counters) AS c(counter) WHERE p.org = $1 GROUP BY c.counter
+const COUNTERS = `
+WITH by_segment AS (
+  SELECT c.counter, p.segment, sum(p.amount_usd) AS spent
+  FROM postings p CROSS JOIN unnest(p.counters) AS c(counter) WHERE p.org = $1 GROUP BY c.counter, p.segment
+), posted AS (
+  SELECT counter, sum(spent) AS spent,
+    coalesce(sum(spent) FILTER (WHERE segment = 'Boot'), 0) AS boot,
+    coalesce(sum(spent) FILTER (WHERE segment = 'Running'), 0) AS running,
+    coalesce(sum(spent) FILTER (WHERE segment = 'Restore'), 0) AS restore,
+    coalesce(sum(spent) FILTER (WHERE segment = 'Teardown'), 0) AS teardown
+  FROM by_segment GROUP BY counter
 ), held AS (
   SELECT part ->> 'counter' AS counter, sum((part ->> 'amountUSD')::numeric) AS held, count(*) AS holders
   FROM holds h CROSS JOIN jsonb_array_elements(h.body::jsonb -> 'parts') AS part WHERE h.org = $1 GROUP BY 1
@@ -91,50 +112,37 @@ CROSS JOIN LATERAL (VALUES
 ) AS v(what, found, expected)
 WHERE v.found <> v.expected
 ORDER BY n.counter, v.what
-LIMIT $2`,
-};
+LIMIT $2`;
 
-const GRANTS: Statement = {
-  name: 'audit grants',
-  text: `
+const GRANTS = `
 WITH lined AS (
   SELECT account, sum(amount_usd) AS left_usd FROM lines WHERE org = $1 AND account LIKE 'grants/%' GROUP BY account
 )
 SELECT coalesce(g.uid, substr(l.account, 8)), coalesce(g.remaining_usd, 0)::text, coalesce(l.left_usd, 0)::text
 FROM (SELECT * FROM grants WHERE org = $1) g FULL JOIN lined l ON l.account = 'grants/' || g.uid
 WHERE coalesce(g.remaining_usd, 0) <> coalesce(l.left_usd, 0)
-LIMIT $2`,
-};
+LIMIT $2`;
 
-const WALLET: Statement = {
-  name: 'audit wallet',
-  text: `
+const WALLET = `
 SELECT found::text, expected::text FROM (
   SELECT coalesce((SELECT wallet_usd FROM money_orgs WHERE org = $1), 0) AS found,
     coalesce((SELECT sum(amount_usd) FROM lines WHERE org = $1 AND account = 'wallet'), 0) AS expected
-) w WHERE found <> expected`,
-};
+) w WHERE found <> expected`;
 
-const HOLDS: Statement = {
-  name: 'audit holds',
-  text: `
+const HOLDS = `
 SELECT h.key FROM holds h
 WHERE h.org = $1 AND (
   h.uid <> h.body::jsonb -> 'owner' ->> 'uid'
   OR h.counters <> ARRAY(SELECT part ->> 'counter' FROM jsonb_array_elements(h.body::jsonb -> 'parts') AS part)
 )
-ORDER BY h.key LIMIT $2`,
-};
+ORDER BY h.key LIMIT $2`;
 
 /** By address and uid: another object may have taken the name. */
-const ORPHANS: Statement = {
-  name: 'audit orphans',
-  text: `
+const ORPHANS = `
 SELECT h.key, h.body::jsonb -> 'owner' FROM holds h CROSS JOIN LATERAL (SELECT h.body::jsonb -> 'owner' AS who) w
 WHERE h.org = $1 AND NOT EXISTS (
   SELECT FROM objects o
   WHERE (o.org, o.kind, o.project, o.name) = ($1, w.who ->> 'kind', w.who ->> 'project', w.who ->> 'name')
     AND o.uid = h.uid
 )
-ORDER BY h.key LIMIT $2`,
-};
+ORDER BY h.key LIMIT $2`;

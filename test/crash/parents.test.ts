@@ -9,7 +9,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { type Client, listAt, numberAt, path, textAt } from '../e2e/client.js';
-import { processesOn } from '../e2e/processes.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { flaws, openWatcher } from '../e2e/watcher.js';
@@ -27,6 +26,7 @@ import {
   sleepersOf,
   waitersOf,
 } from './parents.js';
+import { runnerOf } from './victims.js';
 
 const ROUNDS = Number(process.env['PARENTS_CRASH_ROUNDS'] ?? 3);
 const SEED = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000);
@@ -48,16 +48,6 @@ const GRID = `${SWEEPS}/grid`;
 const FAN_IN = `${PIPELINES}/fan-in`;
 const DOOMED = [`${SWEEPS}/doomed`, `${PIPELINES}/doomed`];
 const LEAVING = `${SWEEPS}/leaving`;
-
-/** It may be on its way: a service that has just started starts one. */
-function runnerOf(service: Running): Promise<number> {
-  return until('there is a runner', () => {
-    for (const [each, line] of processesOn(service.dataDir)) {
-      if (/^\S*node .*runner\/main\.js/.test(line)) return each;
-    }
-    return undefined;
-  });
-}
 
 async function strike(service: Running, weapon: Weapon, runner: number): Promise<void> {
   // What is killed is gone at once; only what is waited for comes later.

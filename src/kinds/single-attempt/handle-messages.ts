@@ -3,7 +3,7 @@
  * live, so one that is late or repeated changes nothing (I8). False: it means nothing here, or is known already.
  */
 import { resyncLater } from '../attempts/decision.js';
-import { isRefusedByMoney } from '../attempts/holds.js';
+import { isRefusedByMoney, releaseFirstHold } from '../attempts/holds.js';
 import { soleAttempt } from '../attempts/names.js';
 import { askAttempt, makeAttempt, stopAttempt } from '../attempts/requests.js';
 import type { LaterEffect } from '../effect.js';
@@ -144,8 +144,13 @@ export function handleFailedEffect(
     case 'CreateChild':
       if (effect.name !== name) return false;
       // Whether it is there is not known, so it stays the one that may be.
-      if (PASSING.has(reason)) resyncLater(draft);
-      else if (isRefusedByMoney(reason)) {
+      if (PASSING.has(reason)) {
+        resyncLater(draft);
+        return true;
+      }
+      // I7: the Attempt that would have taken it over is never made.
+      draft.effects.push(...releaseFirstHold(draft.owner));
+      if (isRefusedByMoney(reason)) {
         draft.keep({ live: undefined });
         stopUnfunded(draft, reason, message);
       } else draft.keep({ live: undefined, failure: { reason, message }, recovering: undefined });
