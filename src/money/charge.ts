@@ -117,7 +117,9 @@ function settle(
     hold: {
       ...hold,
       parts: take(hold.parts, new Set(counters), amountUSD),
-      charged: amountUSD.isZero() ? hold.charged : addCharged(hold.charged, { segment, period, paid }, amountUSD),
+      charged: amountUSD.isZero()
+        ? hold.charged
+        : addCharged(hold.charged, { segment, period, paid, counters }, amountUSD),
       coveredUSD: covered.isZero() ? hold.coveredUSD : { ...hold.coveredUSD, [segment]: covered.toFixed() },
     },
     charge: { segment, period, amountUSD, coveredUSD, counters, paid },
@@ -133,19 +135,23 @@ function take(parts: readonly Part[], counters: ReadonlySet<string>, amount: USD
 
 function addCharged(
   charged: readonly Charged[],
-  { segment, period, paid }: Pick<Charge, 'segment' | 'period' | 'paid'>,
+  { segment, period, paid, counters }: Pick<Charge, 'segment' | 'period' | 'paid' | 'counters'>,
   amount: USD,
 ): readonly Charged[] {
+  const sameCounters = (one: Charged): boolean => one.counters?.join() === counters.join();
   const i = charged.findIndex(
-    (one) => one.segment === segment && one.period === period && (one.paid ?? false) === paid,
+    (one) => one.segment === segment && one.period === period && (one.paid ?? false) === paid && sameCounters(one),
   );
   const amountUSD = amount.plus(charged[i]?.amountUSD ?? '0').toFixed();
-  const sum: Charged = { segment, period, amountUSD, ...(paid && { paid: true as const }) };
+  const sum: Charged = { segment, period, amountUSD, counters, ...(paid && { paid: true as const }) };
   return i < 0 ? [...charged, sum] : charged.with(i, sum);
 }
 
-function giveBack(hold: Hold, { segment, period, amountUSD, paid }: Charged): Charge {
+/** Where it was charged: a Budget that was made since is none of that. */
+function giveBack(
+  hold: Hold,
+  { segment, period, amountUSD, paid, counters = countersIn(hold, period) }: Charged,
+): Charge {
   const amount = new USD(amountUSD);
-  const counters = countersIn(hold, period);
   return { segment, period, amountUSD: amount.negated(), coveredUSD: amount, counters, paid: paid ?? false };
 }

@@ -25,13 +25,15 @@ export interface Billing {
   readonly rateUSDPerHour: string;
 }
 
-/** What was charged for one segment in one month. */
+/** What was charged for one segment in one month, on the same counters. */
 export interface Charged {
   readonly segment: Segment;
   readonly period: string;
   readonly amountUSD: string;
   /** From credits; else it is unbilled. */
   readonly paid?: true | undefined;
+  /** Where it counts. Absent in older holds: on those that the hold has parts of. */
+  readonly counters?: readonly string[] | undefined;
 }
 
 /** Why the last renewal got nothing. */

@@ -60,7 +60,11 @@ const operation: fc.Arbitrary<Step['operation']> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc
-      .tuple(key, fc.integer({ min: -90_000, max: 0 }), fc.constantFrom<Segment[]>([], ['Boot'], ['Boot', 'Teardown']))
+      .tuple(
+        key,
+        fc.integer({ min: -90_000, max: 0 }),
+        fc.constantFrom<Segment[]>([], ['Boot', 'Running'], ['Boot', 'Teardown']),
+      )
       .map(([of, ago, covered]) => (now: number): MoneyOperation => ({
         ...{ op: 'Release', key: of, until: now + ago },
         covered,
@@ -108,7 +112,7 @@ const signed = (amount: USD): bigint => nano(amount.toFixed());
 
 test('in any order of operations the book says yes and no where a plain ledger does, and every sum is the same', (t) => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       const book = openBook(EMPTY_BOOK);
       const model = openModel();
       const history: MoneyOperation[] = [];
@@ -141,7 +145,7 @@ test('in any order of operations the book says yes and no where a plain ledger d
         wallet.eq(book.walletUSD)
       );
     }),
-    { numRuns: Number(process.env['MONEY_RUNS'] ?? 1_500), includeErrorInReport: true },
+    { numRuns: Number(process.env['MONEY_RUNS'] ?? 500), includeErrorInReport: true },
   );
   t.pass();
 });

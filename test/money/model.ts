@@ -194,6 +194,8 @@ export function openModel(): Model {
 
   function place(operation: Place, now: number, answer: OperationResult): string | undefined {
     if (holds.has(operation.key)) return answer.outcome === 'DuplicateKey' ? undefined : 'a key was given twice';
+    const replaced = holds.get(operation.replaces ?? '');
+    if (replaced !== undefined) finish(replaced, now, []);
     const hold: ModelHold = {
       ...{
         place: operation,
@@ -233,8 +235,8 @@ export function openModel(): Model {
     const taken = new Map(after.parts.map(({ counter, amountUSD }) => [counter, nano(amountUSD)]));
     if (lacks(taken)) return 'a wrong yes to a renewal';
     const amount = taken.get('wallet') ?? 0n;
-    if (JSON.stringify([...split(hold, amount, now)].map(String)) !== JSON.stringify([...taken].map(String)))
-      return 'a renewal has other parts than its amount gives';
+    const linesOf = (parts: ReadonlyMap<string, bigint>): string => [...parts].map(String).toSorted().join(' ');
+    if (linesOf(split(hold, amount, now)) !== linesOf(taken)) return 'a renewal has other parts than its amount gives';
     if (amount < (least.get('wallet') ?? 0n) || amount > max(total ?? 0n, need(hold, 60)))
       return `a renewal took ${amount}`;
     hold.parts = taken;
@@ -336,20 +338,22 @@ export function openModel(): Model {
     }
   }
 
+  function mark(): () => void {
+    const state = { budgets, caps, spentOn, holds, uses, once, corrections, grants, wallet, prepaid, modeChanges };
+    const kept = structuredClone(state);
+    return () => {
+      ({ budgets, caps, spentOn, holds, uses, once, corrections, grants, wallet, prepaid, modeChanges } = kept);
+    };
+  }
+
   return {
-    mark() {
-      const state = { budgets, caps, spentOn, holds, uses, once, corrections, grants, wallet, prepaid, modeChanges };
-      const kept = structuredClone(state);
-      return () => {
-        ({ budgets, caps, spentOn, holds, uses, once, corrections, grants, wallet, prepaid, modeChanges } = kept);
-      };
-    },
+    mark,
     apply(operation, now, answer, found) {
-      const before = grants.map((grant) => ({ ...grant }));
+      const takeBack = operation.op === 'Place' || operation.op === 'Credit' ? mark() : undefined;
       expire(now);
       const wrong = carryOut(operation, now, answer, found);
       // A refused operation leaves no trace.
-      if (answer.outcome === 'Refused' || answer.outcome === 'DuplicateKey') grants = before;
+      if (answer.outcome === 'Refused' || answer.outcome === 'DuplicateKey') takeBack?.();
       else if (operation.op !== 'Place') expire(now);
       return wrong;
     },
