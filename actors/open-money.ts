@@ -1,6 +1,7 @@
 /** Opens what keeps money going beside the objects' own commits: renewals of holds, what statuses show of the ledger, and notices. */
 import { costCounter } from '../src/money/counters.js';
 import type { ActorsDeps } from './deps.js';
+import { showCredits } from './money/credits.js';
 import { sendNotices } from './money/notices.js';
 import { openProjection } from './money/projection.js';
 import { renewHolds } from './money/renewals.js';
@@ -34,6 +35,7 @@ export function openMoney(
         ),
         projection.run(stopping),
         sendNotices({ rows: ledger, send, onProblem: onProblem('Budgets are not told') }, stopping),
+        showCredits({ rows: ledger, send, onProblem: onProblem('CreditGrants are not shown') }, stopping),
       ]);
     },
     /** Precondition: `stopping` is aborted. Lets rounds end that are under way. */

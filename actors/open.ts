@@ -43,6 +43,8 @@ export interface Actors {
   readonly running: Running;
   /** Keeps the answer of a keyed request that is no write of one object. */
   readonly keepAnswer: Committer['keepAnswer'];
+  /** Operations of the ledger that belong to no object. */
+  readonly ledger: Committer['ledger'];
   /** What is done inside running Sandboxes and Workspaces. */
   readonly commands: Commands;
   readonly files: Files;
@@ -77,6 +79,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     router,
     ...{ tools: work.tools, running: work.running, commands: work.commands, files: work.files },
     keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),
+    ledger: (org, operations) => committer.ledger(org, operations),
     admissions: objects.pause.admissions,
     async start() {
       await effects.start();

@@ -23,6 +23,8 @@ export interface OrgDeps {
   /** Names of orgs that are being made right now; one at a time makes an org. */
   readonly making: Set<string>;
   write(address: Address, write: ServiceWrite): Promise<WriteReply>;
+  /** From then on the org's wallet is of the mode that this deployment has. */
+  setWallet(org: string): Promise<void>;
   randomBytes(length: number): Uint8Array;
   /** Answers to keyed requests: kept as those of writes are, since an org's first key is shown in no other place. */
   readonly answers: {
@@ -37,6 +39,8 @@ export interface Kept {
   readonly spec: unknown;
 }
 
+/** Wallets that are looked at together at the start. */
+const WALLETS = 500;
 const OWNER = 'owner';
 const FIRST_GRANT = 'bootstrap';
 
@@ -69,6 +73,7 @@ export async function createOrg(name: string, deps: OrgDeps, keyed?: Keyed): Pro
     }
     const org = await deps.rows.claim(`o-${hex(deps)}`, name);
     if (org === undefined) return { outcome: 'Taken' };
+    await deps.setWallet(org);
     await seedOrg(org, deps);
     const key = await firstKey(org, deps);
     if (keyed) await keepAnswer(keyed, org, key, deps);
@@ -133,6 +138,10 @@ async function keepAnswer(keyed: Keyed, org: string, key: string, deps: OrgDeps)
 /** The bootstrap org with its first project, Owner and key; its row is made when absent. `credits` in USD are given once, with the grant of that name. */
 export async function ensureBootstrapOrg(deps: OrgDeps, credits: string): Promise<void> {
   await deps.rows.claim(BOOTSTRAP_ORG, BOOTSTRAP_ORG);
+  // Also of orgs that were made while the deployment had another.
+  const orgs = await deps.rows.list();
+  for (let from = 0; from < orgs.length; from += WALLETS)
+    await Promise.all(orgs.slice(from, from + WALLETS).map(({ org }) => deps.setWallet(org)));
   await seedOrg(BOOTSTRAP_ORG, deps);
   if (Number(credits) > 0) {
     const grant: Address = { org: BOOTSTRAP_ORG, kind: 'CreditGrant', project: '', name: FIRST_GRANT };

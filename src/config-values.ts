@@ -45,13 +45,7 @@ export const usd: z.ZodType<string, string> = z
   .refine((text) => parseUsd(text)?.isNegative() === false, 'must be an amount in USD such as 100.00')
   .transform((text) => formatUsd(text));
 
-/** Prepaid without a way to pay would end all work with the first credits. */
-export const walletMode: z.ZodType<'Unlimited', string> = z
-  .enum(['Unlimited', 'Prepaid'])
-  .refine(
-    (mode): mode is 'Unlimited' => mode === 'Unlimited',
-    'Prepaid needs a payment processor, and none is built yet: credits could never be added; use Unlimited',
-  );
+export const walletMode: z.ZodType<'Unlimited' | 'Prepaid', string> = z.enum(['Unlimited', 'Prepaid']);
 
 export const path: z.ZodType<string, string> = z
   .string()

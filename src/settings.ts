@@ -238,7 +238,7 @@ export const SETTINGS = {
     'Unlimited, Prepaid',
     'Unlimited',
     walletMode,
-    'Unlimited: every cost is recorded and Budgets bind, but the wallet refuses nothing and owes nothing. Prepaid, where what is held has to be in the wallet, needs payments, which are not built yet: it is refused at the start.',
+    'Unlimited: every cost is recorded and Budgets bind, but the wallet refuses nothing and owes nothing. Prepaid: what work holds has to be in the wallet of its org; what is refused is 402, and running work ends gracefully. Credits cannot be bought yet: an org has those that it was given (`TROUPE_BOOTSTRAP_CREDITS`), and one without them runs only what is free. It may be changed at any start: what was used as Unlimited is never owed.',
   ),
   bootstrapCredits: setting(
     'TROUPE_BOOTSTRAP_CREDITS',

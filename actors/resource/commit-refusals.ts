@@ -58,7 +58,7 @@ export function refusalOf(
 
 /** What money refuses, as the client sees it. `uid`: of the object that is written. */
 export function refusalOfHold(
-  { by, uid: limited, name = '', availableUSD, neededUSD, resetTime }: HoldRefusal,
+  { by, uid: limited, name = '', availableUSD, neededUSD, arrearsUSD, resetTime }: HoldRefusal,
   { uid, target }: { readonly uid: string | undefined; readonly target: Refusal['target'] },
 ): Refusal {
   const short = `${availableUSD} USD are left and ${neededUSD} USD are needed`;
@@ -75,8 +75,26 @@ export function refusalOfHold(
     case 'Cap':
       return limited === uid ? capTooLow(neededUSD, availableUSD, target) : capAbove(short, target);
     case 'Wallet':
-      return { code: 'InsufficientCredits', message: `the wallet refuses the hold: ${short}`, target };
+      return arrearsUSD === undefined ? creditsTooFew(short, target) : arrearsFirst(arrearsUSD, neededUSD, target);
   }
+}
+
+function creditsTooFew(short: string, target: Refusal['target']): Refusal {
+  return {
+    code: 'InsufficientCredits',
+    message: `the wallet refuses the hold: ${short}`,
+    fix: 'Ask for less, or wait until other work ends and gives back what it holds, which the wallet shows as heldUSD; credits cannot be bought yet.',
+    target,
+  };
+}
+
+function arrearsFirst(arrearsUSD: string, neededUSD: string, target: Refusal['target']): Refusal {
+  return {
+    code: 'ArrearsOutstanding',
+    message: `the wallet refuses the hold: ${arrearsUSD} USD are owed, and ${neededUSD} USD are needed`,
+    fix: 'Add credits: they pay what is owed first. Credits cannot be bought yet; the operator can grant them.',
+    target,
+  };
 }
 
 function capTooLow(neededUSD: string, availableUSD: string, target: Refusal['target']): Refusal {

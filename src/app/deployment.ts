@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { Actors } from '../../actors/open.js';
 import { ensureBootstrapOrg, keep, type OrgDeps } from '../../actors/orgs.js';
 import { openOrgs } from '../../storage/orgs.js';
+import { refuse } from '../api/refusal.js';
 import { BOOTSTRAP_ORG } from '../api/access/role.js';
 import { LOCAL_NODE } from '../kinds/node/local.js';
 import type { Prices } from './catalog/prices.js';
@@ -19,12 +20,17 @@ import { onHangup } from './signals.js';
 /** Creates or updates them. Answers how orgs are made. */
 export async function keepDeployment(
   { config, store, engine, log }: Pick<LeaderDeps, 'config' | 'store' | 'engine' | 'log'>,
-  actors: Pick<Actors, 'write' | 'resources' | 'keepAnswer'>,
+  actors: Pick<Actors, 'write' | 'resources' | 'keepAnswer' | 'ledger'>,
   prices: Prices,
   stopping: AbortSignal,
 ): Promise<OrgDeps> {
   const orgs: OrgDeps = {
     ...{ rows: openOrgs(store.postgres), making: new Set(), write: actors.write, randomBytes },
+    async setWallet(org) {
+      const set = await actors.ledger(org, [{ op: 'SetMode', mode: config.wallet }]);
+      if (set.outcome !== 'Committed')
+        throw refuse('Unavailable', 'the wallet could not be set', { retryAfterSeconds: 1 });
+    },
     // Operators have their keys in the bootstrap org.
     answers: {
       find: (holder, key) => store.responses.find(BOOTSTRAP_ORG, holder, key),

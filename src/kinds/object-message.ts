@@ -175,6 +175,8 @@ export type ObjectMessage =
   | { readonly type: 'CostChanged'; readonly cost: CostFigures; readonly revision: number }
   /** Ledger → Budget: what is spent and held in its current period. */
   | ({ readonly type: 'SpendChanged'; readonly revision: number } & SpendFigures)
+  /** Ledger → CreditGrant: what is left of it. */
+  | { readonly type: 'CreditsChanged'; readonly remainingUSD: string }
   /** Ledger → Budget: so many percent of its limit are spent in this period. Told again when the sender does not know that it was. */
   | { readonly type: 'ThresholdReached'; readonly period: string; readonly threshold: number }
   /** Committer → Budget: so many first holds were refused by it since the last such message; at most one a minute. */

@@ -1,5 +1,5 @@
 /** Decides whether a hold or its renewal fits, how much a renewal gets, and which counter refuses it. Pure (I7). */
-import { availableOn, type Book } from './book.js';
+import { availableOn, balanceOf, type Book } from './book.js';
 import { parseCounter, periodEnd } from './counters.js';
 import { amountOfHold, type Hold, type Part } from './hold.js';
 import type { HoldRefusal } from './operation.js';
@@ -37,7 +37,10 @@ export function refusalOn(book: Book, key: string, counter: string, parts: reado
   const needed = parts.find((part) => part.counter === counter)?.amountUSD ?? '0';
   const about = { key, availableUSD, neededUSD: showUSD(new USD(needed)) };
   const name = parseCounter(counter);
-  if (name.of === 'Wallet') return { ...about, by: 'Wallet' };
+  if (name.of === 'Wallet') {
+    const balance = balanceOf(book);
+    return { ...about, by: 'Wallet', ...(balance.lt(0) && { arrearsUSD: showUSD(balance.negated()) }) };
+  }
   if (name.of === 'Cost') return { ...about, by: 'Cap', uid: name.uid };
   const resetTime = name.period === 'total' ? undefined : periodEnd(Date.parse(`${name.period}-01T00:00:00Z`));
   return { ...about, by: 'Budget', uid: name.uid, name: book.budgets.get(name.uid)?.name, resetTime };

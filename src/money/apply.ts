@@ -86,6 +86,8 @@ function carryOut(book: Book, operation: MoneyOperation, now: number): Operation
       return DONE;
     case 'Credit':
       return addCredit(book, operation, now);
+    case 'Correct':
+      return correct(book, operation);
     case 'Expire':
       return DONE;
   }
@@ -103,7 +105,8 @@ function place(book: Book, operation: Extract<MoneyOperation, { op: 'Place' }>, 
   // I7
   if (!fits(book, [], parts)) return { outcome: 'Refused', ...refusalOn(book, key, tightest(book, [], parts), parts) };
   const begun = { billedMs: {}, accrued: '0', charged: [], coveredUSD: {} };
-  book.setHold(key, { key, owner, payer, terms, parts, sequence: 1, placedAt: now, ...begun });
+  const fundedIn = book.modeSequence;
+  book.setHold(key, { key, owner, payer, terms, parts, sequence: 1, placedAt: now, fundedIn, ...begun });
   return DONE;
 }
 
@@ -115,7 +118,7 @@ function bill(
 ): OperationResult {
   const { segment } = operation;
   const since = Math.max(hold.billing?.since ?? hold.placedAt, Math.min(operation.from, now));
-  const charged = postCharges(book, hold, chargeUntil(hold, since));
+  const charged = postCharges(book, hold, chargeUntil(hold, since, { paid: isPaid(book, hold) }));
   const rateUSDPerHour = operation.rateUSDPerHour ?? hold.billing?.rateUSDPerHour ?? hold.terms.rateUSDPerHour;
   const next = { ...charged, sequence: hold.sequence + 1, billing: { segment, since, rateUSDPerHour } };
   book.setHold(hold.key, next);
@@ -124,11 +127,14 @@ function bill(
 
 /** A refused renewal keeps what it had: the work goes on until that is spent. */
 function renew(book: Book, hold: Hold, now: number): OperationResult {
-  const charged = { ...postCharges(book, hold, chargeUntil(hold, now)), sequence: hold.sequence + 1 };
+  const charged = {
+    ...postCharges(book, hold, chargeUntil(hold, now, { paid: isPaid(book, hold) })),
+    sequence: hold.sequence + 1,
+  };
   book.setHold(hold.key, charged);
   const renewal = renewedParts(book, charged, now);
   if (renewal.outcome === 'Renewed') {
-    const next = { ...charged, parts: renewal.parts, refusal: undefined };
+    const next = { ...charged, parts: renewal.parts, refusal: undefined, fundedIn: book.modeSequence };
     book.setHold(hold.key, next);
     const funding = hold.refusal === undefined ? undefined : 'Restored';
     return { outcome: 'Applied', fundedUntil: fundedUntil(next), funding };
@@ -141,7 +147,7 @@ function renew(book: Book, hold: Hold, now: number): OperationResult {
 }
 
 function release(book: Book, hold: Hold, until: number, byService: readonly Segment[]): void {
-  postCharges(book, hold, chargeToEnd(hold, until, byService));
+  postCharges(book, hold, chargeToEnd(hold, until, { paid: isPaid(book, hold), byService }));
   book.setHold(hold.key, undefined);
 }
 
@@ -155,7 +161,23 @@ function postCharges(book: Book, before: Hold, { hold, charges }: ReturnType<typ
 }
 
 function postCharge(book: Book, hold: Hold, charge: Charge, key: string): void {
-  const { segment, period, amountUSD, coveredUSD, counters } = charge;
+  const { segment, period, amountUSD, coveredUSD, counters, paid } = charge;
+  count(book, charge);
+  const { project, labels } = hold.payer;
+  const about = { period, usage: { project, labels }, owner: hold.owner.uid, segment, counters, amountUSD, coveredUSD };
+  const back = amountUSD.isNegative() && !amountUSD.isZero();
+  const lines = amountUSD.isZero()
+    ? []
+    : back
+      ? giveBack(book, amountUSD.negated(), paid)
+      : debit(book, amountUSD, paid);
+  book.post({ key, reason: back ? 'Refund' : 'Use', ...about, lines });
+}
+
+function count(
+  book: Book,
+  { segment, amountUSD, coveredUSD, counters }: Pick<Charge, 'segment' | 'amountUSD' | 'coveredUSD' | 'counters'>,
+): void {
   for (const name of counters) {
     const counter = book.counter(name);
     book.setCounter({
@@ -165,11 +187,39 @@ function postCharge(book: Book, hold: Hold, charge: Charge, key: string): void {
       covered: coveredUSD.isZero() ? counter.covered : [...new Set([...counter.covered, segment])],
     });
   }
-  const { project, labels } = hold.payer;
-  const about = { period, usage: { project, labels }, owner: hold.owner.uid, segment, counters, amountUSD, coveredUSD };
-  const back = amountUSD.isNegative() && !amountUSD.isZero();
-  const lines = amountUSD.isZero() ? [] : back ? giveBack(book, amountUSD.negated()) : debit(book, amountUSD);
-  book.post({ key, reason: back ? 'Refund' : 'Use', ...about, lines });
+}
+
+/** What was held while another mode was set may not be in the wallet: to charge it there would make arrears that nobody has agreed to. */
+function isPaid(book: Book, hold: Hold): boolean {
+  return book.mode === 'Prepaid' && hold.fundedIn === book.modeSequence;
+}
+
+/** Under which key of the outside world a correction is known. */
+export function correctionOnce(once: string): string {
+  return `correction/${once}`;
+}
+
+/** History stays as it is: the use is what was posted for it, all together. */
+function correct(
+  book: Book,
+  { posting, amountUSD, once }: Extract<MoneyOperation, { op: 'Correct' }>,
+): OperationResult {
+  const key = correctionOnce(once);
+  if (book.once.has(key)) return { outcome: 'Nothing', why: 'Once' };
+  const before = book.corrected.get(posting);
+  if (before === undefined) return GONE;
+  const amount = new USD(amountUSD);
+  const left = before.amountUSD.plus(amount);
+  if (left.isNegative() && !left.isZero()) return { outcome: 'Nothing', why: 'TooMuch' };
+  book.addOnce(key);
+  book.setCorrected(posting, { ...before, amountUSD: left });
+  if (amount.isZero()) return DONE;
+  const { paid, ...about } = before;
+  const change = { ...about, amountUSD: amount, coveredUSD: ZERO };
+  count(book, change);
+  const lines = amount.isNegative() ? giveBack(book, amount.negated(), paid) : debit(book, amount, paid);
+  book.post({ key: `${posting}/corrected/${once}`, reason: 'Correction', ...change, lines });
+  return DONE;
 }
 
 /** A new monthly Budget begins with what this month has used already: else to delete and make it again would be free. */
@@ -190,12 +240,12 @@ function usedInMonth(book: Book, budget: BudgetLimit, month: string): USD {
 }
 
 function addCredit(book: Book, operation: Extract<MoneyOperation, { op: 'Credit' }>, now: number): OperationResult {
-  const { grant, once, expires } = operation;
+  const { grant, name, once, expires } = operation;
   if (once !== undefined && book.once.has(once)) return { outcome: 'Nothing', why: 'Once' };
   if (book.grants.has(grant)) return { outcome: 'DuplicateKey', key: grant };
   if (once !== undefined) book.addOnce(once);
   const amountUSD = amountOf(operation.amountUSD);
-  const lines = credit(book, grant, amountUSD, expires);
+  const lines = credit(book, { uid: grant, name, amountUSD, expires });
   book.post({ key: `credit/${grant}`, reason: 'Credit', ...asidesOf(now), amountUSD, lines });
   return DONE;
 }

@@ -23,6 +23,8 @@ export interface Counter {
 
 export interface Grant {
   readonly uid: string;
+  /** Of the CreditGrant. */
+  readonly name?: string | undefined;
   readonly amountUSD: USD;
   readonly remainingUSD: USD;
   /** ms. */
@@ -36,11 +38,11 @@ export interface Line {
   readonly amountUSD: USD;
 }
 
-/** Something that was spent, given back, credited, or has expired; its lines add up to zero. */
+/** Something that was spent, given back, corrected, credited, or has expired; its lines add up to zero. */
 export interface Posting {
   /** Unique within the org. */
   readonly key: string;
-  readonly reason: 'Use' | 'Refund' | 'Credit' | 'Expiry';
+  readonly reason: 'Use' | 'Refund' | 'Correction' | 'Credit' | 'Expiry';
   /** Month in which it counts. */
   readonly period: string;
   readonly usage?: Usage | undefined;
@@ -58,9 +60,24 @@ export interface MonthUsage extends Usage {
   readonly spentUSD: USD;
 }
 
+/** Use that was posted in an earlier commit. */
+export interface CorrectedPosting {
+  readonly usage: Usage;
+  readonly owner: string;
+  readonly segment: Segment;
+  readonly period: string;
+  readonly counters: readonly string[];
+  /** With all corrections so far. */
+  readonly amountUSD: USD;
+  /** From credits; else it is unbilled. */
+  readonly paid: boolean;
+}
+
 /** What is read before operations are applied. Everything that the operations may touch has to be in it; what is absent is zero or not there. */
 export interface BookState {
   readonly mode: WalletMode;
+  /** Grows with each change of the mode. */
+  readonly modeSequence: number;
   /** Balance of the account `wallet`: below zero, arrears; above it, what was given back. */
   readonly walletUSD: USD;
   readonly budgets: ReadonlyMap<string, BudgetLimit>;
@@ -73,10 +90,13 @@ export interface BookState {
   readonly once: ReadonlySet<string>;
   /** Of this month, for Budgets that begin in it. */
   readonly monthUsage: readonly MonthUsage[];
+  /** Those that may be corrected, by key. */
+  readonly corrected: ReadonlyMap<string, CorrectedPosting>;
 }
 
 export const EMPTY_BOOK: BookState = {
   mode: 'Unlimited',
+  modeSequence: 0,
   walletUSD: ZERO,
   budgets: new Map(),
   caps: new Map(),
@@ -85,6 +105,7 @@ export const EMPTY_BOOK: BookState = {
   holds: new Map(),
   once: new Set(),
   monthUsage: [],
+  corrected: new Map(),
 };
 
 export class UnbalancedPostingError extends Error {
@@ -99,6 +120,7 @@ export interface Book extends BookState {
   counter(name: string): Counter;
   setMode(mode: WalletMode): void;
   setWallet(balance: USD): void;
+  setCorrected(key: string, posting: CorrectedPosting): void;
   setBudget(uid: string, budget: BudgetLimit | undefined): void;
   setCap(uid: string, limit: USD | undefined): void;
   setCounter(counter: Counter): void;
@@ -115,13 +137,14 @@ export interface Book extends BookState {
 
 export function openBook(state: BookState): Book {
   const undoes: (() => void)[] = [];
-  let { mode, walletUSD } = state;
+  let { mode, modeSequence, walletUSD } = state;
   const budgets = new Map(state.budgets);
   const caps = new Map(state.caps);
   const counters = new Map(state.counters);
   const grants = new Map(state.grants);
   const holds = new Map(state.holds);
   const once = new Set(state.once);
+  const corrected = new Map(state.corrected);
   const postings: Posting[] = [];
 
   function put<Value>(map: Map<string, Value>, key: string, value: Value | undefined): void {
@@ -145,21 +168,30 @@ export function openBook(state: BookState): Book {
     get mode() {
       return mode;
     },
+    get modeSequence() {
+      return modeSequence;
+    },
     get walletUSD() {
       return walletUSD;
     },
-    ...{ budgets, caps, counters, grants, holds, once, postings, counter },
+    ...{ budgets, caps, counters, grants, holds, once, corrected, postings, counter },
     monthUsage: state.monthUsage,
     setMode(next) {
+      if (mode === next) return;
       const before = mode;
-      undoes.push(() => (mode = before));
+      undoes.push(() => {
+        mode = before;
+        modeSequence--;
+      });
       mode = next;
+      modeSequence++;
     },
     setWallet(balance) {
       const before = walletUSD;
       undoes.push(() => (walletUSD = before));
       walletUSD = balance;
     },
+    setCorrected: (key, posting) => put(corrected, key, posting),
     setBudget: (uid, budget) => put(budgets, uid, budget),
     setCap: (uid, limit) => put(caps, uid, limit),
     setCounter: (next) => put(counters, next.counter, next),

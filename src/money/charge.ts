@@ -27,6 +27,16 @@ export interface Charge {
   /** What the service pays; with something given back, the same amount. */
   readonly coveredUSD: USD;
   readonly counters: readonly string[];
+  /** From credits; else it is unbilled. What is given back goes to where it came from. */
+  readonly paid: boolean;
+}
+
+/** Who pays. */
+export interface ChargedTo {
+  /** The credits of the wallet; else nothing is billed. */
+  readonly paid: boolean;
+  /** Segments that are not charged. */
+  readonly byService?: readonly Segment[] | undefined;
 }
 
 export interface Charges {
@@ -34,14 +44,14 @@ export interface Charges {
   readonly charges: readonly Charge[];
 }
 
-/** Bills until `until` (ms), which is clamped to what is not billed yet. `byService`: segments that are not charged. */
-export function chargeUntil(hold: Hold, until: number, byService: readonly Segment[] = []): Charges {
+/** Bills until `until` (ms), which is clamped to what is not billed yet. */
+export function chargeUntil(hold: Hold, until: number, to: ChargedTo): Charges {
   const charges: Charge[] = [];
   let current = hold;
   for (let { billing } = current; billing !== undefined && billing.since < until; { billing } = current) {
     const end = Math.min(until, periodEnd(billing.since));
     const period = monthOf(billing.since);
-    const step = settle(accrue(current, billing, end), billing.segment, period, byService);
+    const step = settle(accrue(current, billing, end), billing.segment, period, to);
     current = step.hold;
     if (step.charge !== undefined) charges.push(step.charge);
   }
@@ -52,15 +62,17 @@ export function chargeUntil(hold: Hold, until: number, byService: readonly Segme
  * The last charges: until `until`, then whole increments of all billed time together and the minimum, both as Teardown. What was charged
  * before for segments that the service pays is given back.
  */
-export function chargeToEnd(hold: Hold, until: number, byService: readonly Segment[]): Charges {
+export function chargeToEnd(hold: Hold, until: number, to: ChargedTo): Charges {
   const { billing } = hold;
   if (billing === undefined) return { hold, charges: [] };
   const end = Math.max(until, billing.since);
-  const billed = chargeUntil(hold, end, byService);
+  const billed = chargeUntil(hold, end, to);
   const rounded = roundUp(billed.hold, billing);
-  const last = settle(rounded, 'Teardown', monthOf(end), byService);
+  const last = settle(rounded, 'Teardown', monthOf(end), to);
   const charges = last.charge === undefined ? billed.charges : [...billed.charges, last.charge];
-  const back = last.hold.charged.filter(({ segment }) => byService.includes(segment)).map((one) => giveBack(hold, one));
+  const back = last.hold.charged
+    .filter(({ segment }) => to.byService?.includes(segment))
+    .map((one) => giveBack(hold, one));
   return { hold: last.hold, charges: [...charges, ...back] };
 }
 
@@ -92,23 +104,25 @@ function settle(
   hold: Hold,
   segment: Segment,
   period: string,
-  byService: readonly Segment[],
+  { paid, byService }: ChargedTo,
 ): { readonly hold: Hold; readonly charge: Charge | undefined } {
   const due = roundUSD(dueOf(hold).minus(settledOf(hold)));
   if (due.lte(0)) return { hold, charge: undefined };
   const counters = countersIn(hold, period);
   // I7: never more than was held.
-  const amountUSD = byService.includes(segment) ? ZERO : USD.min(due, capacityIn(hold, period));
+  const amountUSD = byService?.includes(segment) ? ZERO : USD.min(due, capacityIn(hold, period));
   const coveredUSD = due.minus(amountUSD);
   const covered = coveredUSD.plus(hold.coveredUSD[segment] ?? '0');
   return {
     hold: {
       ...hold,
       parts: take(hold.parts, new Set(counters), amountUSD),
-      charged: amountUSD.isZero() ? hold.charged : addCharged(hold.charged, segment, period, amountUSD),
+      charged: amountUSD.isZero()
+        ? hold.charged
+        : addCharged(hold.charged, { segment, period, paid, counters }, amountUSD),
       coveredUSD: covered.isZero() ? hold.coveredUSD : { ...hold.coveredUSD, [segment]: covered.toFixed() },
     },
-    charge: { segment, period, amountUSD, coveredUSD, counters },
+    charge: { segment, period, amountUSD, coveredUSD, counters, paid },
   };
 }
 
@@ -119,13 +133,25 @@ function take(parts: readonly Part[], counters: ReadonlySet<string>, amount: USD
   );
 }
 
-function addCharged(charged: readonly Charged[], segment: Segment, period: string, amount: USD): readonly Charged[] {
-  const i = charged.findIndex((one) => one.segment === segment && one.period === period);
+function addCharged(
+  charged: readonly Charged[],
+  { segment, period, paid, counters }: Pick<Charge, 'segment' | 'period' | 'paid' | 'counters'>,
+  amount: USD,
+): readonly Charged[] {
+  const sameCounters = (one: Charged): boolean => one.counters?.join() === counters.join();
+  const i = charged.findIndex(
+    (one) => one.segment === segment && one.period === period && (one.paid ?? false) === paid && sameCounters(one),
+  );
   const amountUSD = amount.plus(charged[i]?.amountUSD ?? '0').toFixed();
-  return i < 0 ? [...charged, { segment, period, amountUSD }] : charged.with(i, { segment, period, amountUSD });
+  const sum: Charged = { segment, period, amountUSD, counters, ...(paid && { paid: true as const }) };
+  return i < 0 ? [...charged, sum] : charged.with(i, sum);
 }
 
-function giveBack(hold: Hold, { segment, period, amountUSD }: Charged): Charge {
+/** Where it was charged: a Budget that was made since is none of that. */
+function giveBack(
+  hold: Hold,
+  { segment, period, amountUSD, paid, counters = countersIn(hold, period) }: Charged,
+): Charge {
   const amount = new USD(amountUSD);
-  return { segment, period, amountUSD: amount.negated(), coveredUSD: amount, counters: countersIn(hold, period) };
+  return { segment, period, amountUSD: amount.negated(), coveredUSD: amount, counters, paid: paid ?? false };
 }

@@ -25,11 +25,15 @@ export interface Billing {
   readonly rateUSDPerHour: string;
 }
 
-/** What was charged for one segment in one month. */
+/** What was charged for one segment in one month, on the same counters. */
 export interface Charged {
   readonly segment: Segment;
   readonly period: string;
   readonly amountUSD: string;
+  /** From credits; else it is unbilled. */
+  readonly paid?: true | undefined;
+  /** Where it counts. Absent in older holds: on those that the hold has parts of. */
+  readonly counters?: readonly string[] | undefined;
 }
 
 /** Why the last renewal got nothing. */
@@ -60,6 +64,8 @@ export interface Hold {
   /** What the service paid, since the hold had no more or the service was at fault. */
   readonly coveredUSD: Readonly<Partial<Record<Segment, string>>>;
   readonly refusal?: RenewalRefusal | undefined;
+  /** `modeSequence` of the book that its money was taken from: in another mode it was not in the wallet, or not needed there. */
+  readonly fundedIn?: number | undefined;
 }
 
 /** Minimum charge or one unit in whole increments, whichever is larger, and the reserve. */

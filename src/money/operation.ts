@@ -38,14 +38,20 @@ export type MoneyOperation =
   /** Undefined: no cap. */
   | { readonly op: 'SetCap'; readonly uid: string; readonly limitUSD: string | undefined }
   | { readonly op: 'SetMode'; readonly mode: WalletMode }
-  /** `grant`: uid of the CreditGrant. `once`: a key of the outside world, which is carried out once and then skipped. */
+  /** `grant`: uid of the CreditGrant, `name`: its name. `once`: a key of the outside world, which is carried out once and then skipped. */
   | {
       readonly op: 'Credit';
       readonly grant: string;
+      readonly name?: string | undefined;
       readonly amountUSD: string;
       readonly expires?: number | undefined;
       readonly once?: string | undefined;
     }
+  /**
+   * Corrects use that was posted, by a posting of its own: so much more or, below zero, less, where and when the use counts. It asks for no
+   * money and may pass limits; less than nothing is not left of the use. `once` as above.
+   */
+  | { readonly op: 'Correct'; readonly posting: string; readonly amountUSD: string; readonly once: string }
   /** Takes what grants whose time is over still have and nobody holds. Every other operation does the same first. */
   | { readonly op: 'Expire' };
 
@@ -60,6 +66,8 @@ export interface HoldRefusal {
   /** Never below zero. */
   readonly availableUSD: string;
   readonly neededUSD: string;
+  /** Of the wallet: what it owes, which is to be paid before it gives anything. */
+  readonly arrearsUSD?: string | undefined;
   /** When a monthly Budget begins anew (ms). */
   readonly resetTime?: number | undefined;
 }
@@ -79,8 +87,11 @@ export type OperationResult =
   | ({ readonly outcome: 'Refused' } & HoldRefusal)
   /** A hold or grant stands under the key: an error of the caller. */
   | { readonly outcome: 'DuplicateKey'; readonly key: string }
-  /** Nothing was changed. Gone: no hold has the key. MovedOn: the hold has changed since. Once: the outside key is known. */
-  | { readonly outcome: 'Nothing'; readonly why: 'Gone' | 'MovedOn' | 'Once' };
+  /**
+   * Nothing was changed. Gone: no hold, or no posting, has the key. MovedOn: the hold has changed since. Once: the outside key is known.
+   * TooMuch: more would be given back than was charged.
+   */
+  | { readonly outcome: 'Nothing'; readonly why: 'Gone' | 'MovedOn' | 'Once' | 'TooMuch' };
 
 /** Throws a RangeError for an operation that no book could carry out: its member is refused before it shares a transaction (I7). */
 export function checkOperation(operation: MoneyOperation): void {
@@ -108,6 +119,9 @@ export function checkOperation(operation: MoneyOperation): void {
     case 'Credit':
       amountOf(operation.amountUSD);
       if (operation.expires !== undefined) checkTime(operation.expires);
+      return;
+    case 'Correct':
+      amountOf(operation.amountUSD.replace(/^-/, ''));
       return;
     default:
   }

@@ -10,10 +10,10 @@ export function grantAccount(uid: string): string {
   return `grants/${uid}`;
 }
 
-/** A charge takes from grants, soonest expiry first, then from the wallet. Without payments it is unbilled. */
-export function debit(book: Book, amount: USD): readonly Line[] {
+/** A charge takes from grants, soonest expiry first, then from the wallet. One that is not `paid` so is unbilled. */
+export function debit(book: Book, amount: USD, paid: boolean): readonly Line[] {
   const revenue = { account: 'revenue', amountUSD: amount };
-  if (book.mode === 'Unlimited') return [{ account: 'unbilled', amountUSD: amount.negated() }, revenue];
+  if (!paid) return [{ account: 'unbilled', amountUSD: amount.negated() }, revenue];
   const lines: Line[] = [];
   let left = amount;
   for (const grant of soonestFirst(book)) {
@@ -29,25 +29,26 @@ export function debit(book: Book, amount: USD): readonly Line[] {
   return [...lines, revenue];
 }
 
-/** Gives back what was charged: to the wallet, where the next charges find it. */
-export function giveBack(book: Book, amount: USD): readonly Line[] {
+/** Gives back what was charged: to the wallet, where the next charges find it. What was not `paid` gives nobody credits. */
+export function giveBack(book: Book, amount: USD, paid: boolean): readonly Line[] {
   const revenue = { account: 'revenue', amountUSD: amount.negated() };
-  if (book.mode === 'Unlimited') return [{ account: 'unbilled', amountUSD: amount }, revenue];
+  if (!paid) return [{ account: 'unbilled', amountUSD: amount }, revenue];
   book.setWallet(book.walletUSD.plus(amount));
   return [{ account: WALLET, amountUSD: amount }, revenue];
 }
 
 /** A credit pays what is owed first; the rest is the grant's. */
-export function credit(book: Book, uid: string, amount: USD, expires: number | undefined): readonly Line[] {
+export function credit(book: Book, grant: Omit<Grant, 'remainingUSD'>): readonly Line[] {
+  const amount = grant.amountUSD;
   const owed = USD.max(0, book.walletUSD.negated());
   const paid = USD.min(owed, amount);
   const rest = amount.minus(paid);
-  book.setGrant({ uid, amountUSD: amount, remainingUSD: rest, expires });
+  book.setGrant({ ...grant, remainingUSD: rest });
   if (!paid.isZero()) book.setWallet(book.walletUSD.plus(paid));
   const lines = [
     { account: 'funding', amountUSD: amount.negated() },
     { account: WALLET, amountUSD: paid },
-    { account: grantAccount(uid), amountUSD: rest },
+    { account: grantAccount(grant.uid), amountUSD: rest },
   ];
   return lines.filter(({ amountUSD }) => !amountUSD.isZero());
 }

@@ -20,6 +20,7 @@ import { openGroups } from './groups.js';
 import { responseParts, type SealResponse } from './idempotency-keys.js';
 import { keepAnswer } from './keep-answer.js';
 import { openCommitConnection } from './connection.js';
+import type { DecidedMoney } from './transaction.js';
 import type { CommitFailure, CommittedChange, Committer, CommitRequest } from './request.js';
 import { openPublishOrder } from './publish-order.js';
 
@@ -57,6 +58,8 @@ export interface CommitterOptions {
   readonly objectsPerOrg: number;
   /** Longest wait of `close` for what is under way (ms). Default 10 s. */
   readonly closeWithin?: number | undefined;
+  /** Called with each decision about money, in their order: a log by which they can be checked. Must not throw. */
+  readonly onMoney?: ((decided: DecidedMoney) => void) | undefined;
   /** Monotonic ms. */
   readonly monotonic?: (() => number) | undefined;
 }
@@ -91,6 +94,7 @@ export async function openCommitter(options: CommitterOptions): Promise<Committe
     abandoned: () => stop.signal.aborted,
     onCommitted: (first: number, entries: readonly QueuedCommit[]) => order.committed(first, entries),
     onFenced: fence,
+    onMoney: options.onMoney,
   };
 
   function fence(why: string): void {

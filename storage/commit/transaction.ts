@@ -43,6 +43,21 @@ export interface TransactionOptions extends ClockOptions {
   readonly objectsPerOrg: number;
   /** Called just before COMMIT is sent: from here until its answer, only Postgres knows the outcome. */
   onCommitting(committing: Committing, entries: readonly QueuedCommit[], results: LedgerResults): void;
+  /** Called with each decision about money, in their order. Must not throw. */
+  readonly onMoney?: ((decided: DecidedMoney) => void) | undefined;
+}
+
+/** What was decided about money under the lock, before it is written. It stands if the transaction commits, and where nothing is to be written. */
+export interface DecidedMoney {
+  readonly transaction: string;
+  /** ms on Postgres's clock. */
+  readonly now: number;
+  /** In the order in which they were decided; `ledgers` behind them. */
+  readonly commits: readonly QueuedCommit[];
+  readonly ledgers: readonly QueuedLedger[];
+  readonly ledger: Pick<Ledger, 'refused' | 'results'>;
+  /** False: the answers stand as they are. */
+  readonly writes: boolean;
 }
 
 const NO_RESULTS: LedgerResults = new Map();
@@ -119,7 +134,10 @@ async function inOrder(session: Session, batch: Batch, options: TransactionOptio
   const ledger = books && admitMoney(books, entries, ledgers);
   const poor: Refusals = ledger?.refused ?? new Map();
   const admitted = poor.size === 0 ? commits : commits.filter((queued) => !poor.has(queued));
-  if (admitted.length === 0 && !ledger?.changed) {
+  const writes = admitted.length > 0 || ledger?.changed === true;
+  if (books && ledger)
+    options.onMoney?.({ transaction: taken.transaction, now: books.now, commits: entries, ledgers, ledger, writes });
+  if (!writes) {
     await answered;
     await rollBack(session, options, base);
     return { end: 'Refused', refused: poor, results: ledger?.results ?? NO_RESULTS };

@@ -75,7 +75,7 @@ FROM postings p LEFT JOIN lines l ON (l.org, l.posting, l.time) = (p.org, p.key,
 WHERE p.org = $1
 GROUP BY p.key, p.time, p.reason, p.amount_usd
 HAVING coalesce(sum(l.amount_usd), 0) <> 0
-  OR (p.reason IN ('Use', 'Refund')
+  OR (p.reason IN ('Use', 'Refund', 'Correction')
     AND coalesce(sum(l.amount_usd) FILTER (WHERE l.account = 'revenue'), 0) <> p.amount_usd)
 LIMIT $2`;
 

@@ -2,9 +2,10 @@
  * Reads what operations touch, of each org, in one pipelined turn. Precondition: the clock row is locked, so what is read is true until
  * the commit, and Postgres's clock of that turn is the time of all of them.
  */
-import type { BookState, Counter, Grant, MonthUsage } from '../../src/money/book.js';
+import type { BookState, CorrectedPosting, Counter, Grant, MonthUsage } from '../../src/money/book.js';
+import { correctionOnce } from '../../src/money/apply.js';
 import { costCounter, WALLET } from '../../src/money/counters.js';
-import type { Hold } from '../../src/money/hold.js';
+import type { Hold, Segment } from '../../src/money/hold.js';
 import type { BudgetLimit, WalletMode } from '../../src/money/limits.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
 import { USD, ZERO } from '../../src/money/usd.js';
@@ -38,8 +39,8 @@ export async function readBooks(session: Pick<Session, 'rows'>, needs: readonly 
   const keys = keysOf(needs);
   const json = (of: readonly unknown[]): string => JSON.stringify(of);
   const { orgs } = keys;
-  const [modes, budgets, holds, counters, caps, grants, once, usage] = await Promise.all([
-    session.rows<[number, string | null, WalletMode | null, string | null]>('ledger orgs', () => ORGS, [orgs]),
+  const [modes, budgets, holds, counters, caps, grants, once, usage, corrected] = await Promise.all([
+    session.rows<OrgRow>('ledger orgs', () => ORGS, [orgs]),
     session.rows<BudgetRow>('ledger budgets', () => BUDGETS, [orgs]),
     session.rows<[string, number, string]>('ledger holds', () => HOLDS, [json(keys.holds), json(keys.deleted)]),
     session.rows<CounterRow>('ledger counters', () => COUNTERS, [
@@ -53,13 +54,17 @@ export async function readBooks(session: Pick<Session, 'rows'>, needs: readonly 
     keys.begun.length === 0
       ? []
       : session.rows<UsageRow>('ledger month usage', () => MONTH_USAGE, [keys.begun.map(({ org }) => org)]),
+    keys.corrected.length === 0
+      ? []
+      : session.rows<CorrectedRow>('ledger corrected', () => CORRECTED, [json(keys.corrected)]),
   ]);
 
   const books = new Map(orgs.map((org) => [org, emptyState()]));
   const of = (org: string): State => books.get(org) ?? emptyState();
-  for (const [, org, mode, wallet] of modes) {
+  for (const [, org, mode, sequence, wallet] of modes) {
     if (org === null) continue;
     of(org).mode = mode ?? 'Unlimited';
+    of(org).modeSequence = sequence ?? 0;
     of(org).walletUSD = new USD(wallet ?? 0);
   }
   for (const row of budgets) of(row[0]).budgets.set(row[1], budgetOf(row));
@@ -73,13 +78,39 @@ export async function readBooks(session: Pick<Session, 'rows'>, needs: readonly 
   for (const [org, key] of once) of(org).once.add(key);
   for (const [org, project, labels, spent] of usage)
     of(org).monthUsage.push({ project, labels, spentUSD: new USD(spent) });
+  for (const [org, key, period, project, labels, owner, segment, on, amount, paid] of corrected)
+    of(org).corrected.set(key, {
+      ...{ period, owner, segment, paid, usage: { project, labels }, counters: on, amountUSD: new USD(amount) },
+    });
   return { now: modes[0]?.[0] ?? 0, books };
 }
+
+type OrgRow = [
+  now: number,
+  org: string | null,
+  mode: WalletMode | null,
+  sequence: number | null,
+  wallet: string | null,
+];
+
+type CorrectedRow = [
+  org: string,
+  key: string,
+  period: string,
+  project: string,
+  labels: Record<string, string>,
+  owner: string,
+  segment: Segment,
+  counters: string[],
+  amount: string,
+  paid: boolean,
+];
 
 type UsageRow = [org: string, project: string, labels: Record<string, string>, spent: string];
 
 interface State extends BookState {
   mode: WalletMode;
+  modeSequence: number;
   walletUSD: USD;
   readonly budgets: Map<string, BudgetLimit>;
   readonly caps: Map<string, USD>;
@@ -88,12 +119,20 @@ interface State extends BookState {
   readonly holds: Map<string, Hold>;
   readonly once: Set<string>;
   readonly monthUsage: MonthUsage[];
+  readonly corrected: Map<string, CorrectedPosting>;
 }
 
 function emptyState(): State {
   return {
-    ...{ mode: 'Unlimited', walletUSD: ZERO, budgets: new Map(), caps: new Map(), counters: new Map() },
-    ...{ grants: new Map(), holds: new Map(), once: new Set(), monthUsage: [] },
+    ...{
+      mode: 'Unlimited',
+      modeSequence: 0,
+      walletUSD: ZERO,
+      budgets: new Map(),
+      caps: new Map(),
+      counters: new Map(),
+    },
+    ...{ grants: new Map(), holds: new Map(), once: new Set(), monthUsage: [], corrected: new Map() },
   };
 }
 
@@ -111,12 +150,13 @@ interface Keys {
   readonly once: (OfOrg & { readonly key: string })[];
   /** Orgs with a Budget that may begin. */
   readonly begun: OfOrg[];
+  readonly corrected: (OfOrg & { readonly key: string })[];
 }
 
 function keysOf(needs: readonly LedgerNeeds[]): Keys {
   const orgs = new Set<string>();
   const keys: Omit<Keys, 'orgs'> = {
-    ...{ holds: [], deleted: [], counters: [], caps: [], grants: [], once: [], begun: [] },
+    ...{ holds: [], deleted: [], counters: [], caps: [], grants: [], once: [], begun: [], corrected: [] },
   };
   for (const { org, operations, deleted } of needs) {
     orgs.add(org);
@@ -152,13 +192,17 @@ function addKeys(keys: Omit<Keys, 'orgs'>, org: string, operation: MoneyOperatio
       keys.grants.push({ org, uid: operation.grant });
       if (operation.once !== undefined) keys.once.push({ org, key: operation.once });
       return;
+    case 'Correct':
+      keys.corrected.push({ org, key: operation.posting });
+      keys.once.push({ org, key: correctionOnce(operation.once) });
+      return;
     default:
   }
 }
 
 /** Always a row, for the time. */
 const ORGS = `
-SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, o.org, o.mode, o.wallet_usd
+SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, o.org, o.mode, o.mode_sequence, o.wallet_usd
 FROM (SELECT) AS one LEFT JOIN money_orgs o ON o.org = ANY($1::text[])`;
 
 const BUDGETS = `
@@ -220,3 +264,16 @@ FROM (SELECT DISTINCT org FROM unnest($1::text[]) AS g(org)) g JOIN postings p O
 WHERE p.time >= date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
   AND p.period = to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM') AND p.project IS NOT NULL
 GROUP BY p.org, p.project, p.labels`;
+
+/** Use under these keys, with all its corrections so far; what took nothing from credits is not paid. */
+const CORRECTED = `
+SELECT p.org, p.key, p.period, p.project, p.labels, p.owner, p.segment, p.counters,
+  (p.amount_usd + coalesce((
+    SELECT sum(c.amount_usd) FROM postings c
+    WHERE c.org = p.org AND c.reason = 'Correction' AND c.key >= p.key || '/corrected/' AND c.key < p.key || '/corrected0'
+  ), 0))::text,
+  EXISTS (
+    SELECT FROM lines l WHERE (l.org, l.posting, l.time) = (p.org, p.key, p.time) AND l.account NOT IN ('revenue', 'unbilled')
+  )
+FROM (SELECT DISTINCT org, key FROM json_to_recordset($1::json) AS g(org text, key text)) g
+JOIN postings p ON (p.org, p.key) = (g.org, g.key) AND p.reason = 'Use'`;

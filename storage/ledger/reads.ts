@@ -20,7 +20,7 @@ export interface LedgerEntry {
   /** ms. */
   readonly time: number;
   readonly key: string;
-  readonly reason: 'Use' | 'Refund' | 'Credit' | 'Expiry';
+  readonly reason: 'Use' | 'Refund' | 'Correction' | 'Credit' | 'Expiry';
   /** Month in which it counts. */
   readonly period: string;
   readonly project?: string | undefined;

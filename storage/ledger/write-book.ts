@@ -38,7 +38,7 @@ export function isChanged({ before, book }: Pick<ChangedBook, 'before' | 'book'>
   return (
     book.postings.length > 0 ||
     book.once.size !== before.once.size ||
-    book.mode !== before.mode ||
+    book.modeSequence !== before.modeSequence ||
     book.walletUSD !== before.walletUSD ||
     maps.some((name) => differences<unknown>(before[name], book[name]).length > 0)
   );
@@ -73,8 +73,8 @@ function rowsOf(books: readonly ChangedBook[], now: number): Rows {
   };
   for (const changed of books) {
     const { org, before, book } = changed;
-    if (book.mode !== before.mode || book.walletUSD !== before.walletUSD)
-      rows.orgs.push({ org, mode: book.mode, wallet: book.walletUSD.toFixed() });
+    if (book.modeSequence !== before.modeSequence || book.walletUSD !== before.walletUSD)
+      rows.orgs.push({ org, mode: book.mode, sequence: book.modeSequence, wallet: book.walletUSD.toFixed() });
     for (const [uid, budget] of differences(before.budgets, book.budgets)) {
       if (budget === undefined) rows.droppedBudgets.push({ org, uid });
       else rows.budgets.push({ org, ...budget });
@@ -93,15 +93,15 @@ function rowsOf(books: readonly ChangedBook[], now: number): Rows {
       }
     for (const [uid, grant] of differences(before.grants, book.grants)) {
       if (grant === undefined) continue;
-      const { amountUSD, remainingUSD, expires = null } = grant;
-      rows.grants.push({ org, uid, expires, amount: amountUSD.toFixed(), remaining: remainingUSD.toFixed() });
+      const { name, amountUSD, remainingUSD, expires = null } = grant;
+      rows.grants.push({ org, uid, name, expires, amount: amountUSD.toFixed(), remaining: remainingUSD.toFixed() });
     }
     for (const [key, hold] of differences(before.holds, book.holds)) {
       if (hold === undefined) rows.endedHolds.push({ org, key });
       else rows.holds.push(holdRow(org, hold, now));
     }
     for (const key of book.once) if (!before.once.has(key)) rows.once.push({ org, key });
-    addPostings(rows, changed);
+    addPostings(rows, changed, now);
     rows.thresholds.push(...thresholdsOf(changed, now));
   }
   return rows;
@@ -119,15 +119,15 @@ function ownerOf({ before, book }: ChangedBook, counter: string): CostOwner | un
   return undefined;
 }
 
-function addPostings(rows: Rows, { org, book, versionOf }: ChangedBook): void {
+function addPostings(rows: Rows, { org, book, versionOf }: ChangedBook, now: number): void {
   book.postings.forEach((posting, i) => {
     const { key, reason, period, usage, owner, segment, counters, amountUSD, coveredUSD, lines } = posting;
     rows.postings.push({
-      ...{ org, key, reason, period, owner, segment, counters, project: usage?.project, labels: usage?.labels },
+      ...{ org, now, key, reason, period, owner, segment, counters, project: usage?.project, labels: usage?.labels },
       ...{ amount: amountUSD.toFixed(), covered: coveredUSD.toFixed(), version: versionOf(i) },
     });
     lines.forEach(({ account, amountUSD: amount }, line) => {
-      rows.lines.push({ org, posting: key, line, account, amount: amount.toFixed() });
+      rows.lines.push({ org, now, posting: key, line, account, amount: amount.toFixed() });
     });
   });
 }
@@ -159,9 +159,11 @@ function differences<Value>(
 }
 
 const SET_ORGS = `
-INSERT INTO money_orgs (org, mode, wallet_usd)
-SELECT org, mode, wallet FROM json_to_recordset($1::json) AS g(org text, mode text, wallet numeric)
-ON CONFLICT (org) DO UPDATE SET mode = excluded.mode, wallet_usd = excluded.wallet_usd`;
+INSERT INTO money_orgs (org, mode, mode_sequence, wallet_usd)
+SELECT org, mode, sequence, wallet
+FROM json_to_recordset($1::json) AS g(org text, mode text, sequence bigint, wallet numeric)
+ON CONFLICT (org) DO UPDATE
+SET mode = excluded.mode, mode_sequence = excluded.mode_sequence, wallet_usd = excluded.wallet_usd`;
 
 const SET_BUDGETS = `
 INSERT INTO budgets (org, uid, name, limit_usd, action, period, project, selector, thresholds)
@@ -204,9 +206,9 @@ SELECT org, counter, spent, held, opening, holders, boot, running, restore, tear
 FROM g WHERE NOT EXISTS (SELECT FROM known k WHERE (k.org, k.counter) = (g.org, g.counter))`;
 
 const SET_GRANTS = `
-INSERT INTO grants (org, uid, amount_usd, remaining_usd, expires)
-SELECT org, uid, amount, remaining, expires
-FROM json_to_recordset($1::json) AS g(org text, uid text, amount numeric, remaining numeric, expires bigint)
+INSERT INTO grants (org, uid, name, amount_usd, remaining_usd, shown_usd, expires)
+SELECT org, uid, name, amount, remaining, amount, expires
+FROM json_to_recordset($1::json) AS g(org text, uid text, name text, amount numeric, remaining numeric, expires bigint)
 ON CONFLICT (org, uid) DO UPDATE SET remaining_usd = excluded.remaining_usd`;
 
 const SET_HOLDS = `
@@ -221,16 +223,18 @@ SET uid = excluded.uid, format = excluded.format, body = excluded.body, counters
 const END_HOLDS = `
 DELETE FROM holds h USING json_to_recordset($1::json) AS g(org text, key text) WHERE (h.org, h.key) = (g.org, g.key)`;
 
+// At the time of the book: what counts in a month is never posted before it, however long the transaction waited for the lock.
 const WRITE_POSTINGS = `
-INSERT INTO postings (org, key, reason, period, project, labels, owner, segment, counters, amount_usd, covered_usd, version)
-SELECT org, key, reason, period, project, labels, owner, segment, counters, amount, covered, version
-FROM json_to_recordset($1::json) AS g(org text, key text, reason text, period text, project text, labels jsonb,
+INSERT INTO postings (time, org, key, reason, period, project, labels, owner, segment, counters, amount_usd, covered_usd,
+  version)
+SELECT to_timestamp(now / 1000.0), org, key, reason, period, project, labels, owner, segment, counters, amount, covered, version
+FROM json_to_recordset($1::json) AS g(now bigint, org text, key text, reason text, period text, project text, labels jsonb,
   owner text, segment text, counters text[], amount numeric, covered numeric, version bigint)`;
 
 const WRITE_LINES = `
-INSERT INTO lines (org, posting, line, account, amount_usd)
-SELECT org, posting, line, account, amount
-FROM json_to_recordset($1::json) AS g(org text, posting text, line smallint, account text, amount numeric)`;
+INSERT INTO lines (time, org, posting, line, account, amount_usd)
+SELECT to_timestamp(now / 1000.0), org, posting, line, account, amount
+FROM json_to_recordset($1::json) AS g(now bigint, org text, posting text, line smallint, account text, amount numeric)`;
 
 const USE_ONCE = `
 INSERT INTO once (org, key) SELECT org, key FROM json_to_recordset($1::json) AS g(org text, key text)`;

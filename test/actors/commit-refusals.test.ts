@@ -36,8 +36,14 @@ test('an own cap below the first hold is a fault of that field; one of the owner
 });
 
 test('a wallet without the money says what is missing', (t) => {
-  t.like(refused({ by: 'Wallet' }), {
+  const { fix = '', ...refusal } = refused({ by: 'Wallet' });
+  t.like(refusal, {
     code: 'InsufficientCredits',
     message: 'the wallet refuses the hold: 0.10 USD are left and 0.25 USD are needed',
+  });
+  t.regex(fix, /Ask for less/);
+  t.like(refused({ by: 'Wallet', arrearsUSD: '1.50' }), {
+    code: 'ArrearsOutstanding',
+    message: 'the wallet refuses the hold: 1.50 USD are owed, and 0.25 USD are needed',
   });
 });

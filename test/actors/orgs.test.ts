@@ -12,6 +12,8 @@ const answersOf = (runtime: RuntimeFixture): OrgDeps['answers'] => ({
   keep: (answer) => runtime.actors.keepAnswer('bootstrap', answer, 0),
 });
 
+const setWallet: OrgDeps['setWallet'] = async () => {};
+
 test('an org whose making was cut off at any step is made when it is asked for again, with one key', async (t) => {
   const runtime = await openRuntime((await openTestDatabase(t)).url);
   const rows = openOrgs(runtime.store.postgres);
@@ -31,6 +33,7 @@ test('an org whose making was cut off at any step is made when it is asked for a
       },
     },
     making: new Set(),
+    setWallet: async () => mayBreak(),
     answers: answersOf(runtime),
     randomBytes: (length) => randomBytes(length),
     async write(address, write) {
@@ -47,7 +50,7 @@ test('an org whose making was cut off at any step is made when it is asked for a
   };
   let steps = 0;
   while ((await ask(steps)) === 'cut off') steps += 1;
-  t.is(steps, 6, 'two projects, a member, the old key, the new key, the mark');
+  t.is(steps, 7, 'the wallet, two projects, a member, the old key, the new key, the mark');
   t.is(await ask(100), 'Taken');
   const [made] = await rows.list();
   t.is((await rows.list()).length, 1);
@@ -60,7 +63,7 @@ test('two who ask for one org at the same time do not both get its key', async (
   const runtime = await openRuntime((await openTestDatabase(t)).url);
   const rows = openOrgs(runtime.store.postgres);
   const deps: OrgDeps = {
-    ...{ rows, making: new Set(), write: runtime.actors.write, answers: answersOf(runtime) },
+    ...{ rows, making: new Set(), write: runtime.actors.write, answers: answersOf(runtime), setWallet },
     randomBytes: (length) => randomBytes(length),
   };
   const outcomes = await Promise.all(
@@ -80,7 +83,7 @@ test('a request that is sent again under its Idempotency-Key is shown the same k
   const rows = openOrgs(runtime.store.postgres);
   let cut = true;
   const deps: OrgDeps = {
-    ...{ making: new Set(), write: runtime.actors.write, answers: answersOf(runtime) },
+    ...{ making: new Set(), write: runtime.actors.write, answers: answersOf(runtime), setWallet },
     rows: {
       list: rows.list,
       find: rows.find,

@@ -379,3 +379,15 @@ test('an operation that no book can carry out is refused before it reaches one',
   for (const operation of wrong)
     t.throws(() => checkOperation(operation), { instanceOf: RangeError }, JSON.stringify(operation));
 });
+
+test('what is given back counts where its charge did, and in no Budget that was made since', (t) => {
+  const s = begin();
+  s.applied(NOON, place('j'), bill('j', NOON), { op: 'Renew', key: 'j' });
+  s.applied(NOON + MINUTE, { op: 'Renew', key: 'j' }, budgetOf('b', '9', { period: 'Total' }));
+  s.applied(NOON + 2 * MINUTE, { op: 'Renew', key: 'j' });
+  s.applied(NOON + 3 * MINUTE, { op: 'Renew', key: 'j' });
+  t.is(s.spent('budget/b/total'), '0.01', 'the minute since it had a part there');
+  s.applied(NOON + 3 * MINUTE, { op: 'Release', key: 'j', covered: ['Running'] });
+  t.is(s.spent('cost/j'), '0');
+  t.is(s.spent('budget/b/total'), '0');
+});

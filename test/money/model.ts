@@ -2,6 +2,7 @@
  * A plain ledger, for comparison: whole billionths of a USD in BigInt, one operation at a time, everything added up anew for each question.
  * It shares no arithmetic with `src/money`. How much a renewal takes is the book's choice; the model checks that it may.
  */
+import type { Posting } from '../../src/money/book.js';
 import type { Hold, Segment } from '../../src/money/hold.js';
 import type { MoneyOperation, OperationResult } from '../../src/money/operation.js';
 
@@ -17,7 +18,9 @@ interface ModelHold {
   accrued: bigint;
   billedMs: bigint;
   settled: bigint;
-  charges: { segment: Segment; month: string; amount: bigint; counters: string[] }[];
+  charges: { segment: Segment; month: string; amount: bigint; counters: string[]; paid: boolean }[];
+  /** How often the mode had changed when its money was taken. */
+  fundedIn: number;
 }
 
 export const nano = (text: string): bigint => {
@@ -34,9 +37,19 @@ const month = (at: number): string => new Date(at).toISOString().slice(0, 7);
 const monthEnd = (at: number): number => Date.UTC(new Date(at).getUTCFullYear(), new Date(at).getUTCMonth() + 1);
 const isMonthly = (counter: string): boolean => /^budget\/.*\/\d/.test(counter);
 
+/** What only the book knows. */
+export interface Found {
+  /** The operation's hold as the book has it afterwards. */
+  readonly hold?: Hold | undefined;
+  /** The use that is corrected. */
+  readonly posting?: Posting | undefined;
+}
+
 export interface Model {
   /** Carries it out and answers what is wrong with the book's answer; undefined: nothing. */
-  apply(operation: MoneyOperation, now: number, answer: OperationResult, after: Hold | undefined): string | undefined;
+  apply(operation: MoneyOperation, now: number, answer: OperationResult, found: Found): string | undefined;
+  /** Answers what takes back everything since. */
+  mark(): () => void;
   spent(counter: string): bigint;
   held(counter: string): bigint;
   counters(): readonly string[];
@@ -44,15 +57,18 @@ export interface Model {
 }
 
 export function openModel(): Model {
-  const budgets = new Map<string, Budget>();
-  const caps = new Map<string, bigint>();
-  const spentOn = new Map<string, bigint>();
-  const holds = new Map<string, ModelHold>();
-  const uses: { project: string; team: string | undefined; month: string; amount: bigint }[] = [];
-  const once = new Set<string>();
+  let budgets = new Map<string, Budget>();
+  let caps = new Map<string, bigint>();
+  let spentOn = new Map<string, bigint>();
+  let holds = new Map<string, ModelHold>();
+  let uses: { project: string; team: string | undefined; month: string; amount: bigint }[] = [];
+  let once = new Set<string>();
   let grants: { uid: string; left: bigint; expires: number }[] = [];
   let wallet = 0n;
   let prepaid = false;
+  let modeChanges = 0;
+  /** By the key of what they correct. */
+  let corrections = new Map<string, bigint>();
 
   const spent = (counter: string): bigint => spentOn.get(counter) ?? 0n;
   const held = (counter: string): bigint =>
@@ -115,8 +131,8 @@ export function openModel(): Model {
       grant.left -= prepaid ? max(0n, min(grant.left, balance() - held('wallet'))) : grant.left;
     }
   }
-  function pay(amount: bigint): void {
-    if (!prepaid) return;
+  function pay(amount: bigint, paid: boolean): void {
+    if (!paid) return;
     if (amount < 0n) {
       wallet -= amount;
       return;
@@ -129,11 +145,18 @@ export function openModel(): Model {
     }
     wallet -= left;
   }
-  function count(hold: ModelHold, counters: string[], segment: Segment, at: string, amount: bigint): void {
+  function count(
+    hold: ModelHold,
+    counters: string[],
+    segment: Segment,
+    at: string,
+    amount: bigint,
+    paid: boolean,
+  ): void {
     for (const counter of counters) spentOn.set(counter, spent(counter) + amount);
     uses.push({ project: hold.place.payer.project, team: hold.place.payer.labels['team'], month: at, amount });
-    pay(amount);
-    hold.charges.push({ segment, month: at, amount, counters });
+    pay(amount, paid);
+    hold.charges.push({ segment, month: at, amount, counters, paid });
   }
   function settle(hold: ModelHold, segment: Segment, at: string, byService: readonly Segment[]): void {
     const due = (hold.accrued * 2n + HOUR) / (2n * HOUR) - hold.settled;
@@ -142,7 +165,7 @@ export function openModel(): Model {
     const has = counters.reduce((least, counter) => min(least, hold.parts.get(counter) ?? 0n), due);
     const amount = byService.includes(segment) ? 0n : has;
     for (const counter of counters) hold.parts.set(counter, (hold.parts.get(counter) ?? 0n) - amount);
-    if (amount > 0n) count(hold, counters, segment, at, amount);
+    if (amount > 0n) count(hold, counters, segment, at, amount, prepaid && hold.fundedIn === modeChanges);
     hold.settled += due;
   }
   function charge(hold: ModelHold, until: number, byService: readonly Segment[] = []): void {
@@ -164,13 +187,15 @@ export function openModel(): Model {
       hold.accrued = max(hold.accrued, nano(hold.place.terms.minimumUSD) * HOUR);
       settle(hold, 'Teardown', month(at), byService);
       for (const one of [...hold.charges])
-        if (byService.includes(one.segment)) count(hold, one.counters, one.segment, one.month, -one.amount);
+        if (byService.includes(one.segment)) count(hold, one.counters, one.segment, one.month, -one.amount, one.paid);
     }
     holds.delete(hold.place.key);
   }
 
   function place(operation: Place, now: number, answer: OperationResult): string | undefined {
     if (holds.has(operation.key)) return answer.outcome === 'DuplicateKey' ? undefined : 'a key was given twice';
+    const replaced = holds.get(operation.replaces ?? '');
+    if (replaced !== undefined) finish(replaced, now, []);
     const hold: ModelHold = {
       ...{
         place: operation,
@@ -182,6 +207,7 @@ export function openModel(): Model {
         settled: 0n,
       },
       charges: [],
+      fundedIn: modeChanges,
     };
     const parts = split(hold, need(hold, 1), now);
     const poor = [...parts].filter(([counter, amount]) => amount > 0n && (free(counter) ?? amount) < amount);
@@ -209,11 +235,35 @@ export function openModel(): Model {
     const taken = new Map(after.parts.map(({ counter, amountUSD }) => [counter, nano(amountUSD)]));
     if (lacks(taken)) return 'a wrong yes to a renewal';
     const amount = taken.get('wallet') ?? 0n;
-    if (JSON.stringify([...split(hold, amount, now)].map(String)) !== JSON.stringify([...taken].map(String)))
-      return 'a renewal has other parts than its amount gives';
+    const linesOf = (parts: ReadonlyMap<string, bigint>): string => [...parts].map(String).toSorted().join(' ');
+    if (linesOf(split(hold, amount, now)) !== linesOf(taken)) return 'a renewal has other parts than its amount gives';
     if (amount < (least.get('wallet') ?? 0n) || amount > max(total ?? 0n, need(hold, 60)))
       return `a renewal took ${amount}`;
     hold.parts = taken;
+    hold.fundedIn = modeChanges;
+    return undefined;
+  }
+
+  function correct(
+    { posting: key, amountUSD, once: outside }: Extract<MoneyOperation, { op: 'Correct' }>,
+    answer: OperationResult,
+    use: Posting | undefined,
+  ): string | undefined {
+    const nothing = answer.outcome === 'Nothing' ? undefined : 'a correction that cannot be was carried out';
+    const amount = nano(amountUSD);
+    const corrected = (corrections.get(key) ?? 0n) + amount;
+    if (once.has(`correction/${outside}`) || use?.reason !== 'Use') return nothing;
+    if (nano(use.amountUSD.toFixed()) + corrected < 0n) return nothing;
+    if (answer.outcome !== 'Applied') return 'a correction was not carried out';
+    once.add(`correction/${outside}`);
+    corrections.set(key, corrected);
+    for (const counter of use.counters) spentOn.set(counter, spent(counter) + amount);
+    const { project = '', labels = {} } = use.usage ?? {};
+    uses.push({ project, team: labels['team'], month: use.period, amount });
+    pay(
+      amount,
+      use.lines.some(({ account }) => account === 'wallet' || account.startsWith('grants/')),
+    );
     return undefined;
   }
 
@@ -221,7 +271,7 @@ export function openModel(): Model {
     operation: MoneyOperation,
     now: number,
     answer: OperationResult,
-    after: Hold | undefined,
+    { hold: after, posting }: Found,
   ): string | undefined {
     switch (operation.op) {
       case 'Place':
@@ -266,6 +316,7 @@ export function openModel(): Model {
         else caps.set(operation.uid, nano(operation.limitUSD));
         return undefined;
       case 'SetMode':
+        if (prepaid !== (operation.mode === 'Prepaid')) modeChanges++;
         prepaid = operation.mode === 'Prepaid';
         return undefined;
       case 'Credit': {
@@ -280,18 +331,29 @@ export function openModel(): Model {
         grants = [...grants, { uid: operation.grant, left: nano(operation.amountUSD) - paid, expires }];
         return undefined;
       }
+      case 'Correct':
+        return correct(operation, answer, posting);
       case 'Expire':
         return undefined;
     }
   }
 
+  function mark(): () => void {
+    const state = { budgets, caps, spentOn, holds, uses, once, corrections, grants, wallet, prepaid, modeChanges };
+    const kept = structuredClone(state);
+    return () => {
+      ({ budgets, caps, spentOn, holds, uses, once, corrections, grants, wallet, prepaid, modeChanges } = kept);
+    };
+  }
+
   return {
-    apply(operation, now, answer, after) {
-      const before = grants.map((grant) => ({ ...grant }));
+    mark,
+    apply(operation, now, answer, found) {
+      const takeBack = operation.op === 'Place' || operation.op === 'Credit' ? mark() : undefined;
       expire(now);
-      const wrong = carryOut(operation, now, answer, after);
+      const wrong = carryOut(operation, now, answer, found);
       // A refused operation leaves no trace.
-      if (answer.outcome === 'Refused' || answer.outcome === 'DuplicateKey') grants = before;
+      if (answer.outcome === 'Refused' || answer.outcome === 'DuplicateKey') takeBack?.();
       else if (operation.op !== 'Place') expire(now);
       return wrong;
     },

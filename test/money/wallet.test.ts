@@ -2,7 +2,10 @@
 import test from 'ava';
 import { balanceOf } from '../../src/money/book.js';
 import { fundedUntil, renewAt } from '../../src/money/renewal.js';
+import { applyAfter } from './replay.js';
 import { begin, bill, budgetOf, credit, HOUR, MINUTE, NOON, place, PREPAID, TERMS } from './scenario.js';
+
+const MONTH = 30 * 24 * HOUR;
 
 test('without payments charges are unbilled, and switching payments on makes no arrears', (t) => {
   const s = begin();
@@ -34,12 +37,54 @@ test('a charge takes from grants, soonest expiry first, one line each, and what 
   t.is(balanceOf(s.book).toFixed(), '0.005');
 });
 
-test('work that began without payments is charged to the wallet after them, and a credit pays what is owed first', (t) => {
-  const s = begin();
+test('what was held before payments, or with another wallet in between, stays unbilled until it is renewed', (t) => {
+  const s = begin(credit('g', '1'));
+  const left = () => s.book.grants.get('g')?.remainingUSD.toFixed();
   s.applied(NOON, place('j'), bill('j', NOON));
-  s.at(NOON, PREPAID);
+  s.at(NOON, PREPAID, PREPAID);
+  s.applied(NOON + MINUTE, { op: 'Renew', key: 'j' });
+  t.is(left(), '1', 'the minute before it');
+  s.at(NOON + 2 * MINUTE, { op: 'Renew', key: 'j' });
+  t.is(left(), '0.99', 'the minute that the wallet paid for');
+  s.at(NOON + 2 * MINUTE, { op: 'SetMode', mode: 'Unlimited' });
+  s.at(NOON + 2 * MINUTE, PREPAID);
+  s.applied(NOON + 3 * MINUTE, { op: 'Release', key: 'j', covered: ['Running'] });
+  t.is(left(), '0.99');
+  t.is(s.book.walletUSD.toFixed(), '0.01', 'only what was taken from credits is given back as such');
+  t.is(s.spent('wallet'), '0');
+});
+
+test('running work that the wallet cannot fund after the switch ends, and owes nothing', (t) => {
+  const s = begin();
+  s.applied(NOON, place('j'), bill('j', NOON), { op: 'Renew', key: 'j' }, PREPAID);
+  const { funding, refusal } = s.applied(NOON + MINUTE, { op: 'Renew', key: 'j' });
+  t.is(funding, 'Refused');
+  t.like(refusal, { by: 'Wallet', availableUSD: '0.00', arrearsUSD: undefined });
+  s.applied(NOON + 2 * HOUR, { op: 'Release', key: 'j' });
+  t.is(balanceOf(s.book).toFixed(), '0');
+});
+
+test('a correction is posted where its use counts, once, gives back no more than was charged, and may leave arrears, which a credit pays first', (t) => {
+  const s = begin(PREPAID, credit('f', '0.02'), budgetOf('b', '9'));
+  s.applied(NOON, place('j'), bill('j', NOON));
   s.applied(NOON + MINUTE, { op: 'Release', key: 'j' });
+  const posting = s.book.postings.at(-1)?.key ?? '';
+  const correct = (amountUSD: string, once: string) =>
+    applyAfter(s.book, { op: 'Correct', posting, amountUSD, once }, NOON + MONTH);
+  t.is(correct('-0.004', 'one').outcome, 'Applied');
+  t.deepEqual(correct('-0.004', 'one'), { outcome: 'Nothing', why: 'Once' });
+  t.deepEqual(correct('-0.006000001', 'two'), { outcome: 'Nothing', why: 'TooMuch' });
+  t.is(s.spent('budget/b/2026-11'), '0.006');
+  t.is(balanceOf(s.book).toFixed(), '0.014');
+  t.like(s.book.postings.at(-1), { reason: 'Correction', period: '2026-11', owner: 'j', segment: 'Running' });
+  t.is(correct('0.024', 'three').outcome, 'Applied');
   t.is(s.book.walletUSD.toFixed(), '-0.01');
+  t.like(s.at(NOON + MONTH, place('k')), { by: 'Wallet', availableUSD: '0.00', arrearsUSD: '0.01' });
+  t.deepEqual(
+    applyAfter(s.book, { op: 'Correct', posting: 'credit/f', amountUSD: '1', once: 'four' }, NOON),
+    { outcome: 'Nothing', why: 'Gone' },
+    'only use is corrected',
+  );
   s.at(NOON + MINUTE, credit('g', '0.05', { once: 'topup/1' }));
   t.is(s.book.walletUSD.toFixed(), '0');
   t.is(s.book.grants.get('g')?.remainingUSD.toFixed(), '0.04');

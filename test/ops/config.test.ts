@@ -53,10 +53,8 @@ test('every fault of the environment gets one line that names the setting, and t
   t.regex(lines.join('\n'), /did you mean TROUPE_LEASE_SECONDS\?/);
   t.regex(lines.join('\n'), /kubernetes is not built yet/);
   t.deepEqual(refused({ TROUPE_PAYMENTS: 'off' }), ['TROUPE_PAYMENTS: is not built yet']);
-  t.regex(
-    refused({ TROUPE_WALLET: 'Prepaid' }).join(),
-    /^TROUPE_WALLET: Prepaid needs a payment processor.*use Unlimited/,
-  );
+  t.regex(refused({ TROUPE_WALLET: 'Free' }).join(), /^TROUPE_WALLET: .*Unlimited.*Prepaid/);
+  t.is(accepted({ TROUPE_WALLET: 'Prepaid' }).wallet, 'Prepaid');
   t.regex(refused({ TROUPE_BOOTSTRAP_CREDITS: '-1' }).join(), /must be an amount in USD such as 100.00/);
 });
 

@@ -1,6 +1,6 @@
 /**
- * The life of a CreditGrant: it is credited in the commit that makes it, and what is left of it goes at its end. The ledger knows what is
- * spent of it; while the wallet is Unlimited, nothing is.
+ * The life of a CreditGrant: it is credited in the commit that makes it, and what is left of it goes at its end, but for what is held then,
+ * which goes when it is given back. The ledger knows what is left, and tells it.
  */
 import { parseTime } from '../../api/time.js';
 import { formatUsd } from '../../api/usd.js';
@@ -15,22 +15,30 @@ const EXPIRY = 'expire';
 
 function credit({ object: { metadata, spec, status } }: Here): PlainDecision<CreditGrantStatus> {
   const { amountUSD, expirationTime } = spec;
+  const { uid: grant, name } = metadata;
   const expires = expirationTime === undefined ? undefined : parseTime(expirationTime);
-  const effects: Effect[] = [{ type: 'Money', operation: { op: 'Credit', grant: metadata.uid, amountUSD, expires } }];
+  const effects: Effect[] = [{ type: 'Money', operation: { op: 'Credit', grant, name, amountUSD, expires } }];
   if (expires !== undefined) effects.push({ type: 'ArmTimer', timer: EXPIRY, at: expires });
   return next<CreditGrantStatus>({ ...status, remainingUSD: formatUsd(amountUSD) }, { effects });
 }
 
-/** What is held of it goes when that is given back: the ledger looks at each of its operations (`src/money/apply.ts`). */
 function expire({ object: { spec, status } }: Here, { now }: DecisionContext): PlainDecision<CreditGrantStatus> {
   const expires = spec.expirationTime === undefined ? undefined : parseTime(spec.expirationTime);
   if (expires === undefined || status.phase === 'Expired') return IGNORED;
   if (now < expires)
     return next<CreditGrantStatus>(status, { effects: [{ type: 'ArmTimer', timer: EXPIRY, at: expires }] });
   return next<CreditGrantStatus>(
-    { ...status, phase: 'Expired', remainingUSD: '0.00' },
+    { ...status, phase: 'Expired' },
     { effects: [{ type: 'Money', operation: { op: 'Expire' } }] },
   );
+}
+
+/** Whatever is given back later goes to the wallet, so a grant that is used up stays so. */
+function show({ object: { status } }: Here, left: string): PlainDecision<CreditGrantStatus> {
+  const remainingUSD = formatUsd(left);
+  if (remainingUSD === status.remainingUSD) return IGNORED;
+  const used = Number(remainingUSD) === 0 && status.phase === 'Active';
+  return next<CreditGrantStatus>({ ...status, remainingUSD, ...(used && { phase: 'Used' }) });
 }
 
 export const creditGrantMachine: Machine<CreditGrantSpec, CreditGrantStatus, undefined, undefined, never> = {
@@ -40,6 +48,8 @@ export const creditGrantMachine: Machine<CreditGrantSpec, CreditGrantStatus, und
         return credit(here);
       case 'TimerFired':
         return message.timer === EXPIRY ? expire(here, context) : IGNORED;
+      case 'MessageReceived':
+        return message.content.type === 'CreditsChanged' ? show(here, message.content.remainingUSD) : IGNORED;
       default:
         return plain(here, message);
     }

@@ -1,0 +1,76 @@
+/**
+ * Random schedules of money against real Postgres: 1 to 64 callers of an org at once, several orgs on one active committer, while connections
+ * are cut, processes die and others take over, and the clock jumps over months. No wrong yes, no wrong no, nothing lost, nothing twice (I7).
+ *
+ * LEDGER_SCHEDULES says how many, LEDGER_SEED which ones, LEDGER_MINUTES when to stop at the latest. Without them it is a minute's worth.
+ */
+import test from 'ava';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openArena, type Arena } from './money-arena.js';
+import type { Tally } from './money-log.js';
+import { MOST_OPERATIONS, randomOf, runSchedule } from './money-schedule.js';
+
+const ASKED = process.env['LEDGER_SCHEDULES'];
+const SCHEDULES = Number(ASKED ?? 200);
+const MINUTES = Number(process.env['LEDGER_MINUTES'] ?? 1);
+const SEED = Number(process.env['LEDGER_SEED'] ?? 20_261_123);
+/** Enough that everything happens in some of them. */
+const MANY = 100;
+/** Schedules that share a committer at a time. */
+const TOGETHER = 20;
+
+type Trouble = 'None' | 'Cuts' | 'TakeOver' | 'Death';
+
+async function disturb(arena: Arena, trouble: Trouble, waits: number): Promise<void> {
+  switch (trouble) {
+    case 'None':
+      return;
+    case 'Cuts':
+      for (const how of ['answer', 'commit', 'answer'] as const) {
+        await delay(waits);
+        arena.cut(how);
+      }
+      return;
+    case 'TakeOver':
+      await delay(waits);
+      return arena.takeOver();
+    case 'Death':
+      await delay(waits);
+      return arena.die();
+  }
+}
+
+test('in random schedules of many callers, with lost answers, takeovers and deaths, every yes and every no is right, and each operation is done once', async (t) => {
+  t.timeout((MINUTES + 2) * 60_000);
+  const arena = await openArena(t);
+  const tally: Tally = { transactions: 0, operations: 0, outcomes: new Map() };
+  const until = Date.now() + MINUTES * 60_000;
+  let done = 0;
+  while (done < SCHEDULES && Date.now() < until) {
+    const random = randomOf(SEED ^ (done * 7_919));
+    const trouble = random.of<Trouble>(['None', 'None', 'Cuts', 'TakeOver', 'Death']);
+    const wave = Array.from({ length: Math.min(TOGETHER, SCHEDULES - done) }, (_, i) => {
+      const seed = SEED + done + i;
+      return { org: `o-${seed}`, seed, operations: 10 + random.below(MOST_OPERATIONS - 9) };
+    });
+    await Promise.all([
+      ...wave.map((schedule) => runSchedule(schedule, arena)),
+      disturb(arena, trouble, random.below(40)),
+    ]);
+    await arena.settle();
+    for (const { org } of wave) await arena.log.prove(org, tally);
+    arena.log.forget();
+    done += wave.length;
+  }
+  const outcomes = [...tally.outcomes].map(([name, times]) => `${name}: ${times}`).toSorted();
+  t.log(`${done} schedules from seed ${SEED}: ${tally.transactions} transactions, ${tally.operations} operations`);
+  t.log(outcomes.join(', '));
+  t.log([...arena.answers].map(([outcome, times]) => `${outcome}: ${times}`).join(', '));
+  t.true(done >= (ASKED === undefined ? TOGETHER : SCHEDULES), `${done} schedules: the time was too short`);
+  if (done < MANY) return;
+  for (const seen of [
+    ...['Place Applied', 'Place Refused by Budget', 'Place Refused by Cap', 'Place Refused by Wallet'],
+    ...['Place DuplicateKey', 'Renew Applied', 'Correct Applied', 'Credit Nothing'],
+  ])
+    t.true((tally.outcomes.get(seen) ?? 0) > 0, `${seen} was never seen`);
+});
