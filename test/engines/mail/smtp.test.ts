@@ -93,8 +93,10 @@ withOpenssl(
     const plain = await openSmtpServer();
     t.teardown(plain.close);
     const login = { user: 'troupe', password: 'hunter2' };
-    const engine = await openSmtp({ server: clear(plain.port, { tls: 'StartTls', login }), from: FROM });
+    for (const given of [login, undefined]) {
+    const engine = await openSmtp({ server: clear(plain.port, { tls: 'StartTls', login: given }), from: FROM });
     t.is((await engine.send(MAIL)).outcome, 'Retry');
+  }
     t.is(plain.received.length, 0);
 
     const { ca, key, cert } = await certificates();
