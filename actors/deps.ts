@@ -1,11 +1,13 @@
 /** What the actors need of the process that holds the lease: storage, the engine, the clock, and observers. */
 import type { Address } from '../src/api/address.js';
 import type { ComputeEngine } from '../src/engines/compute/contract/engine.js';
+import type { MailEngine } from '../src/engines/mail/engine.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { PublicEndpoints } from '../src/kinds/machine.js';
 import type { PriceBook } from '../src/money/price-book.js';
 import type { AdmissionSwitch } from '../storage/admissions.js';
 import type { CommittedChange, Committer } from '../storage/commit/request.js';
+import type { MailEnd } from '../storage/ledger/mails.js';
 import type { LeaderRows } from '../storage/ledger/leader-rows.js';
 import type { PriceTags } from '../storage/envelope/price-tags.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
@@ -43,6 +45,8 @@ export interface ActorsDeps {
   readonly priceTags?: PriceTags | undefined;
   /** What would refuse these operations of the ledger now; absent: a dry run says nothing of money. */
   readonly rehearse?: ActorDeps['rehearse'];
+  /** Absent: notices are events only. */
+  readonly mail?: MailPart | undefined;
   readonly inputs: Inputs;
   /** How work reaches its own API; absent where there is none. */
   readonly access?: WorkSpecDeps['access'];
@@ -71,6 +75,12 @@ export interface ActorSettings {
   readonly passivateAfterMs: number;
 }
 
+export interface MailPart {
+  readonly engine: MailEngine;
+  /** A try has left a mail in this phase. */
+  onOutcome(phase: MailEnd['phase']): void;
+}
+
 /** Of which part of the service a problem is, as the log says it. */
 export type ProblemPart =
   | 'the timers'
@@ -81,6 +91,7 @@ export type ProblemPart =
   | 'commits to Postgres'
   | 'the sweeps'
   | 'the ledger'
+  | 'the mails'
   | 'stored Secrets';
 
 /** What happens among the actors, for metrics and logs. Never carries object contents. */

@@ -1,7 +1,8 @@
-/** Opens what keeps money going beside the objects' own commits: renewals of holds, what statuses show of the ledger, and notices. */
+/** Opens what keeps money going beside the objects' own commits: renewals of holds, what statuses show of the ledger, notices, and their mails. */
 import { costCounter } from '../src/money/counters.js';
 import type { ActorsDeps } from './deps.js';
 import { showCredits } from './money/credits.js';
+import { sendMails } from './money/mails.js';
 import { sendNotices } from './money/notices.js';
 import { openProjection } from './money/projection.js';
 import { renewHolds } from './money/renewals.js';
@@ -14,7 +15,7 @@ const END_WITHIN_MS = 5_000;
 export type MoneyPart = ReturnType<typeof openMoney>;
 
 export function openMoney(
-  { ledger, clock, observe, stopping }: ActorsDeps,
+  { ledger, clock, mail, observe, stopping }: ActorsDeps,
   { committer, router }: Pick<ObjectsPart, 'committer' | 'router'>,
 ) {
   const { send } = router;
@@ -36,6 +37,14 @@ export function openMoney(
         projection.run(stopping),
         sendNotices({ rows: ledger, send, onProblem: onProblem('Budgets are not told') }, stopping),
         showCredits({ rows: ledger, send, onProblem: onProblem('CreditGrants are not shown') }, stopping),
+        sendMails(
+          {
+            ...{ rows: ledger, send, engine: mail?.engine },
+            onOutcome: (phase) => mail?.onOutcome(phase),
+            onProblem: (message) => observe.problem('the mails', message),
+          },
+          stopping,
+        ),
       ]);
     },
     /** Precondition: `stopping` is aborted. Lets rounds end that are under way. */

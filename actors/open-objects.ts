@@ -64,6 +64,7 @@ export async function openObjects(deps: ActorsDeps) {
   const decisionContext = (): DecisionContext => ({
     ...{ now: clock(), uid: randomUUID, randomBytes, endpoints, images },
     prices: deps.prices?.(),
+    mails: deps.mail !== undefined,
   });
   let generation = 0;
   const afterCommit = openAfterCommit();

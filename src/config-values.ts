@@ -6,6 +6,8 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { formatUsd, parseUsd } from './api/usd.js';
 import { allowAddresses } from './engines/dialer/special-addresses.js';
+import { isMailAddress } from './engines/mail/engine.js';
+import { parseSmtpUrl, type SmtpServer } from './engines/mail/smtp-server.js';
 
 export const integer = (least: number, most: number): z.ZodType<number, string> =>
   z
@@ -152,3 +154,12 @@ export const ranges = z.string().transform((text, context): readonly string[] =>
     return z.NEVER;
   }
 });
+
+export const smtpServer = z.string().transform((text, context): SmtpServer => {
+  const parsed = parseSmtpUrl(text);
+  if (!('fault' in parsed)) return parsed;
+  context.addIssue(parsed.fault);
+  return z.NEVER;
+});
+
+export const mailAddress = z.string().refine(isMailAddress, 'must be an address such as budgets@example.com');

@@ -51,6 +51,9 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>>): L
   if (Boolean(env['TROUPE_TLS_CERT']) !== Boolean(env['TROUPE_TLS_KEY'])) {
     lines.push('TROUPE_TLS_CERT and TROUPE_TLS_KEY: set both or neither');
   }
+  if (Boolean(env['TROUPE_SMTP_URL']) !== Boolean(env['TROUPE_SMTP_FROM'])) {
+    lines.push('TROUPE_SMTP_URL and TROUPE_SMTP_FROM: set both or neither');
+  }
   if (!parsed.success || lines.length > 0) return { outcome: 'Invalid', lines };
 
   // The schema was built from the table that the type is built from.

@@ -9,6 +9,7 @@ import {
   compute,
   dnsName,
   listenerPort,
+  mailAddress,
   images,
   integer,
   masterKeys,
@@ -17,6 +18,7 @@ import {
   path,
   ranges,
   registries,
+  smtpServer,
   toolDomain,
   url,
   usd,
@@ -443,5 +445,21 @@ export const SETTINGS = {
     undefined,
     ranges.optional(),
     'Addresses and ranges outside the public internet that webhooks may be sent to, such as 10.1.0.0/16. Unset: none. Whoever may make a WebhookEndpoint can then make this service call what is there.',
+  ),
+  smtpUrl: secret(
+    setting(
+      'TROUPE_SMTP_URL',
+      'URL',
+      undefined,
+      smtpServer.optional(),
+      'The mail server for notices of Budgets: `smtps://user:password@mail.example.com` (port 465), or `smtp://user:password@mail.example.com` (587, with STARTTLS), percent-encoded. Without TLS only with `?tls=off`, and then a password only to this machine. Authorities of its certificate beside the usual ones: NODE_EXTRA_CA_CERTS. Unset: notices are events only, and Budgets that name recipients say so; those of that time are not mailed later.',
+    ),
+  ),
+  smtpFrom: setting(
+    'TROUPE_SMTP_FROM',
+    'address',
+    undefined,
+    mailAddress.optional(),
+    'Sender of these mails, which the mail server must accept, such as budgets@example.com. Set it together with TROUPE_SMTP_URL.',
   ),
 } satisfies Readonly<Record<string, Setting<unknown>>>;

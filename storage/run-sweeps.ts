@@ -22,6 +22,8 @@ const EVENTS_KEPT = 30 * 24 * 3_600_000;
 const MONTHS_AHEAD = 3;
 /** How long the row of a transaction without an object is kept (ms): its fate is asked within seconds. */
 const LEDGER_COMMITS_KEPT = 24 * 3_600_000;
+/** How long mails are kept that have ended (ms): 90 days. */
+const MAILS_KEPT = 90 * 24 * 3_600_000;
 const REMOVED_AT_ONCE = 5_000;
 
 export interface Sweep {
@@ -105,6 +107,10 @@ export function storedSweeps(options: SweepOptions): readonly Sweep[] {
       overdue: () => overdue(OVERDUE_DELIVERIES, [DELIVERIES_KEPT_MS]),
     },
     {
+      ...{ name: 'mails', every: everyLong },
+      run: (signal) => untilShort(signal, () => postgres.write(SWEEP_MAILS, [MAILS_KEPT, REMOVED_AT_ONCE])),
+    },
+    {
       ...{ name: 'ledger', every: everyLong },
       async run(signal) {
         await postgres.readRows(MAKE_PARTITIONS, [MONTHS_AHEAD]);
@@ -173,6 +179,16 @@ const SWEEP_LEDGER_COMMITS: Statement = {
   text: `
 DELETE FROM ledger_commits WHERE id IN (
   SELECT id FROM ledger_commits WHERE time < now() - $1::float8 * interval '1 millisecond' ORDER BY time LIMIT $2
+)`,
+};
+
+/** Precondition: none. Result: at most $2 of the mails that ended more than $1 ms ago, or about then, are gone. */
+const SWEEP_MAILS: Statement = {
+  name: 'sweep mails',
+  text: `
+DELETE FROM mails WHERE ctid IN (
+  SELECT ctid FROM mails WHERE made < now() - $1::float8 * interval '1 millisecond' AND phase <> 'Waiting'
+  ORDER BY made LIMIT $2
 )`,
 };
 

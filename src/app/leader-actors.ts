@@ -10,6 +10,7 @@ import { openRehearsal } from '../../storage/ledger/rehearsal.js';
 import { openTimers } from '../../storage/queues/timers.js';
 import { neverDialled } from '../engines/dialer/never-dialled.js';
 import { allowAddresses } from '../engines/dialer/special-addresses.js';
+import type { MailEngine } from '../engines/mail/engine.js';
 import { KINDS } from '../kinds/index.js';
 import type { Prices } from './catalog/prices.js';
 import type { LeaderDeps } from './leader.js';
@@ -27,6 +28,7 @@ export interface LeaderActorsParts {
   readonly inputs: Inputs;
   readonly tokens: AttemptTokens;
   readonly prices: Prices;
+  readonly mail: MailEngine | undefined;
   readonly stopping: AbortSignal;
   /** Aborts `stopping`. */
   end(): void;
@@ -34,7 +36,7 @@ export interface LeaderActorsParts {
 
 export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Promise<Actors> {
   const { config, store, lease, blobs, engine, metrics } = deps;
-  const { webhooks, disk, inputs, tokens, prices, stopping } = parts;
+  const { webhooks, disk, inputs, tokens, prices, mail, stopping } = parts;
   const webhookAllow = allowAddresses(config.webhookAllow ?? []);
   return openActors({
     kinds: KINDS,
@@ -73,6 +75,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
     prices: prices.current,
     priceTags: priceTags(deps.keys),
     rehearse: openRehearsal(store.postgres),
+    mail: mail && { engine: mail, onOutcome: metrics.observe.mail },
     inputs,
     access: engine?.apiDirectory === undefined ? undefined : attemptAccess(engine.apiDirectory, tokens),
     keepOutput: keepOutput(blobs, stopping),

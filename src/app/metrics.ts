@@ -13,6 +13,8 @@ export interface Metrics {
   readonly observe: ActorObserver & {
     /** An attempt to deliver a webhook has ended. */
     delivery(phase: string): void;
+    /** A try to send a mail has left it in this phase. */
+    mail(phase: string): void;
     /** How long the oldest row that a sweep should have removed has been overdue (ms). */
     overdue(sweep: string, ms: number): void;
   };
@@ -53,6 +55,12 @@ export function openMetrics({ log, lostLines, version, pool, active }: MetricsOp
   const deliveries = new Counter({
     name: 'troupe_webhook_attempts_total',
     help: 'Attempts to deliver webhooks, by the phase that they left the delivery in.',
+    labelNames: ['phase'],
+    registers,
+  });
+  const mails = new Counter({
+    name: 'troupe_mail_tries_total',
+    help: 'Tries to send a mail, by the phase that they left it in: Sent, Failed for good, or Waiting for the next try.',
     labelNames: ['phase'],
     registers,
   });
@@ -110,6 +118,7 @@ export function openMetrics({ log, lostLines, version, pool, active }: MetricsOp
       },
       effect: (type, outcome) => effects.inc({ type, outcome }),
       delivery: (phase) => deliveries.inc({ phase }),
+      mail: (phase) => mails.inc({ phase }),
       overdue: (sweep, ms) => overdue.set({ sweep }, seconds(ms)),
       problem(part, message) {
         problems.inc();

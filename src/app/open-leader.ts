@@ -18,6 +18,7 @@ import { openPrices } from './catalog/prices.js';
 import { keepDeployment } from './deployment.js';
 import { watchDisk } from './disk-space.js';
 import { differences, showAudits, startAuditor } from './ledger-audit.js';
+import { openMail } from './mail.js';
 import { observeNode } from './observe-node.js';
 import { openOperators } from './operator-api.js';
 import { startSweeps } from './sweeps.js';
@@ -51,12 +52,14 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
   try {
     const prices = await openPrices(config.priceBook, store.postgres);
     const tokens = attemptTokens(deps.keys);
+    const mail = await openMail(config);
     const actors = await openLeaderActors(deps, {
       webhooks,
       disk,
       inputs,
       tokens,
       prices,
+      mail,
       stopping,
       end: () => ending.abort(),
     });

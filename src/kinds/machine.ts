@@ -32,6 +32,8 @@ export interface DecisionContext {
   readonly images?: Images | undefined;
   /** What work is admitted by now; absent: everything is free. */
   readonly prices?: PriceBook | undefined;
+  /** Notices are mailed; absent: they are events only. */
+  readonly mails?: boolean | undefined;
 }
 
 /** Where this deployment is reached from outside: for people to read in a status, never for deciding. */

@@ -179,6 +179,15 @@ export type ObjectMessage =
   | { readonly type: 'CreditsChanged'; readonly remainingUSD: string }
   /** Ledger → Budget: so many percent of its limit are spent in this period. Told again when the sender does not know that it was. */
   | { readonly type: 'ThresholdReached'; readonly period: string; readonly threshold: number }
+  /** Service → Budget: the mails about this threshold have ended, all of them. `error`: of one that could not be delivered. */
+  | {
+      readonly type: 'NoticeMailed';
+      readonly period: string;
+      readonly threshold: number;
+      readonly sent: number;
+      readonly failed: number;
+      readonly error?: string | undefined;
+    }
   /** Committer → Budget: so many first holds were refused by it since the last such message; at most one a minute. */
   | { readonly type: 'HoldsRefused'; readonly count: number }
   /** Ledger → Attempt: no money for the time after `until` (ms). `sequence` is its hold's: an older one means nothing. */

@@ -1,10 +1,11 @@
-/** What the process that holds the lease reads of the ledger all the time: holds that are due, and what is to be shown. */
+/** What the process that holds the lease reads of the ledger all the time: holds that are due, what is to be shown, and mailed. */
 import type { Postgres } from '../postgres.js';
 import { openCreditRows, type CreditRows } from './credits.js';
 import { readDueHolds, type DueHolds } from './due-holds.js';
+import { openMailRows, type MailRows } from './mails.js';
 import { openProjectionRows, type ProjectionRows } from './projection.js';
 
-export interface LeaderRows extends ProjectionRows, CreditRows {
+export interface LeaderRows extends ProjectionRows, CreditRows, MailRows {
   /** As `readDueHolds`. */
   due(now: number, limit: number): Promise<DueHolds>;
 }
@@ -13,6 +14,7 @@ export function openLeaderRows(postgres: Postgres): LeaderRows {
   return {
     ...openProjectionRows(postgres),
     ...openCreditRows(postgres),
+    ...openMailRows(postgres),
     due: (now, limit) => readDueHolds(postgres, now, limit),
   };
 }

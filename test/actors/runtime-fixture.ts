@@ -3,6 +3,7 @@ import { openActors, type Actors } from '../../actors/open.js';
 import { serviceRequest } from '../../actors/caller.js';
 import type { WriteReply, WriteRequest } from '../../actors/resource-service.js';
 import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
+import type { MailEngine } from '../../src/engines/mail/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { apiKeyKind } from '../../src/kinds/apikey/index.js';
 import { memberKind } from '../../src/kinds/member/index.js';
@@ -44,6 +45,8 @@ export async function openRuntime(
     mailboxLimit?: number;
     passivateAfterMs?: number;
     engine?: ComputeEngine;
+    /** What sends its mails. */
+    mail?: MailEngine;
     cacheBytes?: number;
     /** Beside the usual ones. */
     kinds?: readonly KindDefinition[];
@@ -89,6 +92,7 @@ export async function openRuntime(
         signal: stopping.signal,
       }),
     engine: settings.engine,
+    mail: settings.mail && { engine: settings.mail, onOutcome: () => undefined },
     inputs: {
       mustFetch: () => false,
       stage: () => Promise.reject(new Error('none')),

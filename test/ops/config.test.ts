@@ -73,6 +73,20 @@ test('the public URL is an origin, and nothing else is taken for one', (t) => {
   }
 });
 
+test('a mail server needs a sender, and a fault of its URL repeats nothing of it', (t) => {
+  const url = 'smtps://troupe:hunter2@mail.example.com';
+  const both = accepted({ TROUPE_SMTP_URL: url, TROUPE_SMTP_FROM: 'budgets@example.com' });
+  t.like(both, { smtpFrom: 'budgets@example.com', smtpUrl: { host: 'mail.example.com', port: 465, tls: 'Immediate' } });
+  t.regex(refused({ TROUPE_SMTP_URL: url }).join(), /set both or neither/);
+  t.regex(
+    refused({ TROUPE_SMTP_FROM: 'a, b@c.de', TROUPE_SMTP_URL: url }).join(),
+    /^TROUPE_SMTP_FROM: must be an address/,
+  );
+  const lines = refused({ TROUPE_SMTP_URL: `${url}?tls=off`, TROUPE_SMTP_FROM: 'budgets@example.com' });
+  t.regex(lines.join(), /^TROUPE_SMTP_URL: must be smtp/);
+  t.notRegex(lines.join(), /hunter2/);
+});
+
 test('a bad secret is refused without being repeated', (t) => {
   const lines = refused({ TROUPE_MASTER_KEY: 'hunter2', DATABASE_URL: 'mysql://root:hunter2@db/x' });
   t.is(lines.length, 2);

@@ -43,7 +43,6 @@ export const budgetKind: KindDefinition = {
   },
   initialStatus: () => ({ percentUsed: 0 }),
   references: budgetReferences,
-  unsupported: ({ notify }: BudgetSpec) => ((notify?.emails ?? []).length === 0 ? [] : ['spec.notify.emails']),
   atRemoval: ({ metadata }) => [dropBudget(metadata.uid)],
   machine: budgetMachine,
 };

@@ -3,7 +3,7 @@
  * status shows what the ledger tells. Only the ledger refuses: a status that is late admits nothing and stops nothing (I7).
  *
  *   Created, Updated ─ SetBudget        SpendChanged, period's end ─ status
- *   removed ─ DropBudget (`atRemoval`)   ThresholdReached, HoldsRefused ─ events
+ *   removed ─ DropBudget (`atRemoval`)   ThresholdReached, HoldsRefused ─ events        NoticeMailed ─ condition
  */
 import { equalJson } from '../../api/equal.js';
 import { parseTime } from '../../api/time.js';
@@ -16,10 +16,11 @@ import { IGNORED, next, plain, type PlainDecision } from '../plain-machine.js';
 import { limitOf } from './limit.js';
 import type { BudgetSpec, BudgetStatus } from './schema.js';
 import { currentPeriod, NO_STATE, withFigures, withNotice, type BudgetPrivate } from './state.js';
-import { budgetStatusOf, remainingUSD } from './status.js';
+import { budgetStatusOf, remainingUSD, withMailed } from './status.js';
 
 type Here = Current<BudgetSpec, BudgetStatus, BudgetPrivate>;
 type Decided = PlainDecision<BudgetStatus, BudgetPrivate>;
+type When = Pick<DecisionContext, 'now' | 'mails'>;
 type Content<Type extends ObjectMessage['type']> = Extract<ObjectMessage, { type: Type }>;
 
 const PERIOD_ENDS = 'period-ends';
@@ -27,8 +28,8 @@ const PERIOD_ENDS = 'period-ends';
 const EXCEEDED_EVERY_MS = 60_000;
 
 /** The status of now, with this state. */
-function shown(here: Here, state: BudgetPrivate, now: number, effects: readonly CommitEffect[] = []): Decided {
-  const status = budgetStatusOf(here.object.spec, here.object.status, state, { created: createdAt(here), now });
+function shown(here: Here, state: BudgetPrivate, { now, mails }: When, effects: readonly CommitEffect[] = []): Decided {
+  const status = budgetStatusOf(here.object.spec, here.object.status, state, { created: createdAt(here), now, mails });
   return next<BudgetStatus, BudgetPrivate>(status, { private: state, effects });
 }
 
@@ -45,22 +46,23 @@ function armEnd(here: Here, now: number): readonly CommitEffect[] {
   return end === undefined ? [] : [{ type: 'ArmTimer', timer: PERIOD_ENDS, at: end }];
 }
 
-function update(here: Here, { before }: Extract<Message, { type: 'Updated' }>, now: number): Decided {
+function update(here: Here, { before }: Extract<Message, { type: 'Updated' }>, when: When): Decided {
   const changed = !equalJson(before.spec, here.object.spec);
   // A raised limit frees money as a release does.
-  return shown(here, here.private ?? NO_STATE, now, changed ? [setBudget(here)] : []);
+  return shown(here, here.private ?? NO_STATE, when, changed ? [setBudget(here)] : []);
 }
 
-function notice(here: Here, { period, threshold }: Content<'ThresholdReached'>, now: number): Decided {
+function notice(here: Here, { period, threshold }: Content<'ThresholdReached'>, context: When): Decided {
   const state = withNotice(here.private ?? NO_STATE, period, threshold);
   if (state === undefined) return IGNORED;
   const { limitUSD } = here.object.spec;
   const when = period === 'total' ? '' : ` in ${period}`;
-  return shown(here, state, now, [emit('budget.threshold', `${threshold}% of ${limitUSD} USD are spent${when}`)]);
+  return shown(here, state, context, [emit('budget.threshold', `${threshold}% of ${limitUSD} USD are spent${when}`)]);
 }
 
 /** The first refusal is told at once; those of the next minute together, with what is refused behind it. */
-function refuse(here: Here, { count }: Content<'HoldsRefused'>, now: number): Decided {
+function refuse(here: Here, { count }: Content<'HoldsRefused'>, context: When): Decided {
+  const { now } = context;
   const before = here.private ?? NO_STATE;
   const left = showUSD(remainingUSD(here.object.spec, before, createdAt(here), now));
   const { time = -Infinity, since = 0 } = before.exceeded ?? {};
@@ -72,36 +74,41 @@ function refuse(here: Here, { count }: Content<'HoldsRefused'>, now: number): De
   };
   const holds = refusals === 1 ? 'a hold was' : `${refusals} holds were`;
   const message = `${holds} refused: ${left} of ${here.object.spec.limitUSD} USD are left`;
-  return shown(here, state, now, told ? [] : [emit('budget.exceeded', message)]);
+  return shown(here, state, context, told ? [] : [emit('budget.exceeded', message)]);
 }
 
-function receive(here: Here, content: ObjectMessage, now: number): Decided {
+function receive(here: Here, content: ObjectMessage, context: When): Decided {
   switch (content.type) {
     case 'SpendChanged': {
       const { period, spentUSD, heldUSD, refusing, revision } = content;
       const state = withFigures(here.private ?? NO_STATE, { period, spentUSD, heldUSD, refusing, revision });
-      return state === undefined ? IGNORED : shown(here, state, now);
+      return state === undefined ? IGNORED : shown(here, state, context);
     }
     case 'ThresholdReached':
-      return notice(here, content, now);
+      return notice(here, content, context);
+    case 'NoticeMailed':
+      return next<BudgetStatus, BudgetPrivate>(withMailed(here.object.status, content, context.now));
     case 'HoldsRefused':
-      return refuse(here, content, now);
+      return refuse(here, content, context);
     default:
       return IGNORED;
   }
 }
 
 export const budgetMachine: Machine<BudgetSpec, BudgetStatus, BudgetPrivate, undefined, never> = {
-  decide(here, _side, message, { now }: DecisionContext) {
+  decide(here, _side, message, context: DecisionContext) {
+    const { now } = context;
     switch (message.type) {
       case 'Created':
-        return shown(here, NO_STATE, now, [setBudget(here), ...armEnd(here, now)]);
+        return shown(here, NO_STATE, context, [setBudget(here), ...armEnd(here, now)]);
       case 'Updated':
-        return update(here, message, now);
+        return update(here, message, context);
       case 'TimerFired':
-        return message.timer === PERIOD_ENDS ? shown(here, here.private ?? NO_STATE, now, armEnd(here, now)) : IGNORED;
+        return message.timer === PERIOD_ENDS
+          ? shown(here, here.private ?? NO_STATE, context, armEnd(here, now))
+          : IGNORED;
       case 'MessageReceived':
-        return receive(here, message.content, now);
+        return receive(here, message.content, context);
       default:
         return plain(here, message);
     }

@@ -49,7 +49,9 @@ export const budgetSpec = z.object({
         .array(z.email().max(254))
         .max(10)
         .optional()
-        .describe("Recipients besides the org's own billing recipients."),
+        .describe(
+          "Recipients besides the org's own billing recipients, which are its Members with role Owner or Billing. Each gets one mail for each threshold in each period.",
+        ),
     })
     .optional()
     .describe('Recipients of notices.'),
@@ -59,7 +61,9 @@ export const budgetStatus = z.object({
   conditions: z
     .array(conditionField)
     .optional()
-    .describe('Exceeded: True with reason LimitReached while nothing is left for a new hold.'),
+    .describe(
+      'Exceeded: True with reason LimitReached while nothing is left for a new hold. NoticesMailed: what became of the mails of the last notice; False with reason MailNotConfigured where notices are events only.',
+    ),
   currentPeriod: z
     .object({
       startTime: zTimestamp('When it started.'),

@@ -1,7 +1,9 @@
 /** The status of a Budget, computed from its spec and the ledger's figures. Pure. */
 import { setCondition } from '../../api/conditions.js';
+import type { Condition } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
 import { showUSD, USD, ZERO } from '../../money/usd.js';
+import type { ObjectMessage } from '../object-message.js';
 import type { BudgetSpec, BudgetStatus } from './schema.js';
 import { currentPeriod, figuresOf, noticesOf, type BudgetPrivate } from './state.js';
 
@@ -15,11 +17,19 @@ export function remainingUSD(spec: BudgetSpec, state: BudgetPrivate, created: nu
   return USD.max(ZERO, left);
 }
 
+export interface StatusContext {
+  /** Times in ms. */
+  readonly created: number;
+  readonly now: number;
+  /** Notices are mailed. */
+  readonly mails?: boolean | undefined;
+}
+
 export function budgetStatusOf(
   spec: BudgetSpec,
   before: BudgetStatus,
   state: BudgetPrivate,
-  { created, now }: { readonly created: number; readonly now: number },
+  { created, now, mails = false }: StatusContext,
 ): BudgetStatus {
   const { period, start, end } = currentPeriod(spec, created, now);
   const figures = figuresOf(state, period);
@@ -30,8 +40,9 @@ export function budgetStatusOf(
   const condition = exceeded
     ? { status: 'True' as const, reason: 'LimitReached', message: remaining.isZero() ? NOTHING_LEFT : TOO_LITTLE }
     : { status: 'False' as const, reason: 'WithinLimit', message: 'there is money for new work' };
+  const conditions = setCondition(before.conditions, { type: 'Exceeded', ...condition }, now);
   return {
-    conditions: [...setCondition(before.conditions, { type: 'Exceeded', ...condition }, now)],
+    conditions: [...unmailed(conditions, spec, mails, now)],
     currentPeriod: { startTime: rfc3339(start), ...(end !== undefined && { endTime: rfc3339(end) }) },
     heldUSD: showUSD(new USD(figures?.heldUSD ?? 0)),
     notifiedThresholds: [...noticesOf(state, period)],
@@ -39,6 +50,47 @@ export function budgetStatusOf(
     remainingUSD: showUSD(remaining),
     spentUSD: showUSD(spent),
   };
+}
+
+const MAILED = 'NoticesMailed';
+const NOT_CONFIGURED = 'MailNotConfigured';
+
+/** A Budget that names recipients says that nobody mails them, where that is so. */
+function unmailed(
+  conditions: readonly Condition[],
+  spec: BudgetSpec,
+  mails: boolean,
+  now: number,
+): readonly Condition[] {
+  if (!mails && (spec.notify?.emails ?? []).length > 0)
+    return setCondition(
+      conditions,
+      {
+        ...{ type: MAILED, status: 'False', reason: NOT_CONFIGURED },
+        message:
+          'this service sends no mail, so notices are events only; its operator can name a mail server (TROUPE_SMTP_URL)',
+      },
+      now,
+    );
+  return conditions.filter(({ type, reason }) => type !== MAILED || reason !== NOT_CONFIGURED);
+}
+
+/** With what became of the mails about one threshold. */
+export function withMailed(
+  status: BudgetStatus,
+  { period, threshold, sent, failed, error }: Extract<ObjectMessage, { type: 'NoticeMailed' }>,
+  now: number,
+): BudgetStatus {
+  const all = sent + failed;
+  const about = `of the notice that ${threshold}% are spent${period === 'total' ? '' : ` in ${period}`}`;
+  const mailed =
+    failed === 0
+      ? { status: 'True' as const, reason: 'Mailed', message: `${all} of ${all} mails ${about} were sent` }
+      : {
+          ...{ status: 'False' as const, reason: 'MailFailed' },
+          message: `${failed} of ${all} mails ${about} could not be delivered: ${error ?? 'the reason is not known'}`,
+        };
+  return { ...status, conditions: [...setCondition(status.conditions, { type: MAILED, ...mailed }, now)] };
 }
 
 const NOTHING_LEFT = 'nothing is left for a new hold';

@@ -153,9 +153,35 @@ test('refusals are told at most once a minute, with their count, and it stands e
   t.is(exceeded(put(used, spend('9.25', '0.25', 2))), 'False WithinLimit');
 });
 
-test('recipients of mail are refused, since no mail is sent', (t) => {
-  const unsupported = (spec: object): unknown =>
-    kind.unsupported?.(kind.schema.spec.parse({ limitUSD: '1', ...spec }), 'Catalog');
-  t.deepEqual(unsupported({ notify: { emails: ['ada@example.org'] } }), ['spec.notify.emails']);
-  t.deepEqual(unsupported({ notify: { emails: [] } }), []);
+const mailed = (stored: Stored): string => {
+  const {
+    status = '',
+    reason = '',
+    message: said = '',
+  } = findCondition(statusOf(stored).conditions, 'NoticesMailed') ?? {};
+  return `${status} ${reason} ${said}`.trim();
+};
+
+test('a Budget that names recipients says that nobody mails them, and stops saying it when that has changed', (t) => {
+  t.is(mailed(created()), '', 'it names none');
+  const named = created({ notify: { emails: ['ada@example.org'] } });
+  t.regex(mailed(named), /^False MailNotConfigured this service sends no mail, so notices are events only/);
+  const mailing = { ...contextAt(NOW), mails: true };
+  t.is(mailed(decided(kind, named, spend('1.00', '0.00', 1), mailing)), '');
+  t.is(mailed(decided(kind, at(named.object), { type: 'Created' }, mailing)), '');
+});
+
+test('what became of the mails of a notice is shown, also when there are no recipients of its own', (t) => {
+  const notice = { type: 'NoticeMailed', period: '2026-01', threshold: 80 } as const;
+  const sent = put(created(), message({ ...notice, sent: 3, failed: 0 }));
+  t.is(mailed(sent), 'True Mailed 3 of 3 mails of the notice that 80% are spent in 2026-01 were sent');
+  const failed = put(
+    sent,
+    message({ ...notice, period: 'total', sent: 2, failed: 1, error: 'the mail server answers: 550 none' }),
+  );
+  t.is(
+    mailed(failed),
+    'False MailFailed 1 of 3 mails of the notice that 80% are spent could not be delivered: the mail server answers: 550 none',
+  );
+  t.is(mailed(put(failed, spend('1.00', '0.00', 1))), mailed(failed), 'figures change nothing of it');
 });
