@@ -20,13 +20,13 @@ export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: 
     ...work.deps,
     ...{ router, pending, stopping, objects: objects.objects, quiet: objects.admission.quiet, write: serviceWrite },
     ...{ forgetBlobs: deps.forgetBlobs, abandonDeliveries: deps.abandonDeliveries },
-    askCost: money.askCost,
+    ...{ askCost: money.askCost, awaitMoney: money.awaitMoney },
   };
   const runner = openEffectRunner({
     ...{ pending, stopping, chance: Math.random, onOutcome: deps.observe.effect },
     carryOut: (task, attempt) => carryOut(task, effectDeps, attempt),
-    giveBack: ({ row, effect }, reason, message) =>
-      router.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message }),
+    giveBack: ({ row, effect }, reason, message, shortfall) =>
+      router.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message, shortfall }),
   });
   const timers = await deps.openTimers(({ address, uid, timer, generation }) => {
     void router.deliver(address, uid, { type: 'TimerFired', timer, generation });

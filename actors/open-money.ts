@@ -1,4 +1,7 @@
-/** Opens what keeps money going beside the objects' own commits: renewals of holds, what statuses show of the ledger, notices, and their mails. */
+/**
+ * Opens what keeps money going beside the objects' own commits: renewals of holds, the wake of what waits for money, what statuses show of
+ * the ledger, notices, and their mails.
+ */
 import { costCounter } from '../src/money/counters.js';
 import type { ActorsDeps } from './deps.js';
 import { showCredits } from './money/credits.js';
@@ -6,6 +9,7 @@ import { sendMails } from './money/mails.js';
 import { sendNotices } from './money/notices.js';
 import { openProjection } from './money/projection.js';
 import { renewHolds } from './money/renewals.js';
+import { openWaitingWork } from './money/waiting-work.js';
 import type { ObjectsPart } from './open-objects.js';
 import { delay } from './wait.js';
 
@@ -21,19 +25,22 @@ export function openMoney(
   const { send } = router;
   const onProblem = (what: string) => (message: string) => observe.problem('the ledger', `${what}: ${message}`);
   const projection = openProjection({ rows: ledger, send, clock, onProblem: onProblem('costs are not shown') });
+  const waiting = openWaitingWork({ rows: ledger, send, clock, onProblem: onProblem('waiting work is not woken') });
   let running: Promise<unknown> = Promise.resolve();
   return {
     askCost: (org: string, uid: string): void => projection.ask({ org, counter: costCounter(uid) }),
+    awaitMoney: waiting.add,
     /** Begins; goes on until `stopping` is aborted. */
     start(): void {
       running = Promise.all([
         renewHolds(
           {
-            ...{ due: ledger.due, ledger: committer.ledger, send, clock },
+            ...{ due: ledger.due, refused: waiting.takeRefused, ledger: committer.ledger, send, clock },
             onProblem: onProblem('holds are not renewed'),
           },
           stopping,
         ),
+        waiting.run(stopping),
         projection.run(stopping),
         sendNotices({ rows: ledger, send, onProblem: onProblem('Budgets are not told') }, stopping),
         showCredits({ rows: ledger, send, onProblem: onProblem('CreditGrants are not shown') }, stopping),

@@ -6,6 +6,7 @@ import type { Author } from '../src/api/access/author.js';
 import type { Address } from '../src/api/address.js';
 import type { Refusal } from '../src/api/refusal.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
+import type { HoldRefusal } from '../src/money/operation.js';
 import type { Payer } from '../src/money/payer.js';
 import type { CommittedChange } from '../storage/commit/request.js';
 
@@ -72,8 +73,13 @@ export type WriteReply =
       readonly warnings: readonly string[];
       readonly replayed?: boolean | undefined;
     }
-  /** `parked`: the object takes nothing until an operator restarts it. */
-  | { readonly outcome: 'Refused'; readonly refusal: Refusal; readonly parked?: boolean | undefined };
+  /** `parked`: the object takes nothing until an operator restarts it. `shortfall`: money refused it. */
+  | {
+      readonly outcome: 'Refused';
+      readonly refusal: Refusal;
+      readonly parked?: boolean | undefined;
+      readonly shortfall?: HoldRefusal | undefined;
+    };
 
 /** What a list or watch ranges over. `project` undefined: every project that the caller may see. */
 export interface Range {

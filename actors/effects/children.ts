@@ -180,7 +180,7 @@ export function refusedAs(reply: Extract<WriteReply, { outcome: 'Refused' }>): E
   if (reply.parked) return wait(message);
   if (code === 'Unavailable' || code === 'InternalError' || code === 'Conflict') return retry(message);
   const capped = reply.refusal.causes?.some(({ reason }) => reason === MAX_COST_REACHED) === true;
-  return { outcome: 'Failed', reason: capped ? MAX_COST_REACHED : code, message };
+  return { outcome: 'Failed', reason: capped ? MAX_COST_REACHED : code, message, shortfall: reply.shortfall };
 }
 
 /** Made by the service for this owner, as far as it is known. */

@@ -1,5 +1,7 @@
 /** What carrying out an effect may come to. Handlers return it; the runner alone decides what follows. */
 
+import type { HoldRefusal } from '../../src/money/operation.js';
+
 /**
  * Where tries at effects run: what starts work must not hold up what ends it. A start that needs inputs from URLs fetches them in
  * `fetches`, for as long as their servers like, and comes back to `starts` with them.
@@ -13,8 +15,13 @@ export type EffectOutcome =
   | { readonly outcome: 'Retry'; readonly message: string }
   /** Not before an operator acts (a parked target): tried again slowly and without end. */
   | { readonly outcome: 'Wait'; readonly message: string }
-  /** Never: it goes back to the object that asked. */
-  | { readonly outcome: 'Failed'; readonly reason: string; readonly message: string };
+  /** Never: it goes back to the object that asked. `shortfall`: money refused it. */
+  | {
+      readonly outcome: 'Failed';
+      readonly reason: string;
+      readonly message: string;
+      readonly shortfall?: HoldRefusal | undefined;
+    };
 
 /** What one try at an effect may come to. */
 export type EffectStep =

@@ -7,7 +7,7 @@ import type { LaterEffect } from '../../src/kinds/effect.js';
 import { createChildEffect, deleteChildEffect, patchChildEffect, type ChildrenDeps } from './children.js';
 import { collectChildrenEffect, collectProjectEffect } from './collect.js';
 import { countPlacesEffect, type CountDeps } from './count-places.js';
-import type { EffectTask, EffectTry, LaterEffectDefinition } from './definition.js';
+import type { EffectOf, EffectTask, EffectTry, LaterEffectDefinition } from './definition.js';
 import { DONE, type EffectStep, type PoolName } from './outcome.js';
 import { removeWorkEffect, startWorkEffect, stopWorkEffect, type WorkDeps } from './work.js';
 
@@ -17,6 +17,8 @@ export interface EffectDeps extends ChildrenDeps, WorkDeps, Omit<CountDeps, 'mes
   abandonDeliveries(org: string, endpoint: string, version: number): Promise<void>;
   /** Shows the cost of the object with this uid though it has not changed. */
   askCost(org: string, uid: string): void;
+  /** Notes that work of this object waits for money. */
+  awaitMoney(owner: Address, uid: string, wait: EffectOf<'AwaitMoney'>): void;
 }
 
 const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<Type, EffectDeps> } = {
@@ -40,6 +42,14 @@ const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<T
     async run({ address, uid, version }, _effect, { abandonDeliveries }) {
       await abandonDeliveries(address.org, uid, version);
       return DONE;
+    },
+  },
+  AwaitMoney: {
+    pool: 'general',
+    laneOf: () => 'money',
+    run({ address, uid }, effect, { awaitMoney }) {
+      awaitMoney(address, uid, effect);
+      return Promise.resolve(DONE);
     },
   },
   ShowCost: {

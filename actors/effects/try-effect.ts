@@ -8,6 +8,7 @@
  */
 import { RefusalError } from '../../src/api/refusal.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
+import type { HoldRefusal } from '../../src/money/operation.js';
 import type { Delivery } from '../mailbox.js';
 import type { EffectTask } from './definition.js';
 import type { EffectStep, PoolName } from './outcome.js';
@@ -16,7 +17,7 @@ import type { Lane } from './pools.js';
 export interface TryDeps {
   carryOut(lane: Lane, task: EffectTask): Promise<EffectStep>;
   /** Gives a failed effect back to its object; resolves when it is decided. */
-  giveBack(task: EffectTask, reason: string, message: string): Promise<Delivery>;
+  giveBack(task: EffectTask, reason: string, message: string, shortfall?: HoldRefusal): Promise<Delivery>;
   chance(): number;
   onOutcome(type: LaterEffect['type'], outcome: EffectStep['outcome']): void;
   /** Before the second try of what failed (ms); doubled with each. */
@@ -67,7 +68,7 @@ export async function tryEffect(lane: Lane, task: EffectTask, deps: TryDeps): Pr
         return FINISHED;
       }
       lane.tries += 1;
-      const given = await deps.giveBack(task, outcome.reason, outcome.message);
+      const given = await deps.giveBack(task, outcome.reason, outcome.message, outcome.shortfall);
       if (given === 'Done' || given === 'Absent') return FINISHED;
       return given === 'Parked' ? { next: 'Resting' } : { next: 'Again', afterMs: backoff(lane.tries, deps) };
     }

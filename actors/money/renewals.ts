@@ -3,8 +3,8 @@
  * through the ledger alone. So a renewal wakes no actor. The Attempt that holds hears of it only when its money ends (`FundingRefused`), or
  * comes back (`FundingRestored`).
  *
- * Nothing is lost in a crash: the time of renewal is in the hold's row, and a refused hold is tried again every few seconds, so a process
- * that does not know what was said says it again; of a hold older than itself it says so in both cases.
+ * Nothing is lost in a crash: the time of renewal is in the hold's row, and a refused hold is tried again when its counter has more
+ * (`waiting-work.ts`) and once a minute, so a process that does not know what was said says it again; of a hold older than itself it says so in both cases.
  *
  * I10: at most MOST_DUE holds a round, GROUP in one member of a commit, one member of an org at a time, orgs beside each other. Holds that
  * became due together are so spread over rounds, and stay spread. At most MOST_UNTOLD messages wait for their receiver; what finds no
@@ -30,6 +30,8 @@ const MOST_KNOWN = 100_000;
 
 export interface RenewalDeps {
   due(now: number, limit: number): Promise<DueHolds>;
+  /** Holds whose renewal was refused and may get money now. */
+  refused(): DueHolds;
   readonly ledger: Committer['ledger'];
   readonly send: MessageRouter['send'];
   readonly clock: Clock;
@@ -92,7 +94,12 @@ export function renewHolds(deps: RenewalDeps, stopping: AbortSignal): Promise<vo
 
   async function round(): Promise<void> {
     const due = await deps.due(deps.clock(), MOST_DUE);
-    const groups = [...due].map(([org, holds]) => ({ org, groups: groupsOf(holds) }));
+    const refused = deps.refused();
+    const orgs = [...new Set([...due.keys(), ...refused.keys()])];
+    const groups = orgs.map((org) => ({
+      org,
+      groups: groupsOf([...(due.get(org) ?? []), ...(refused.get(org) ?? [])]),
+    }));
     for (let turn = 0; groups.some(({ groups: own }) => turn < own.length); turn++) {
       if (stopping.aborted) return;
       const taken = await Promise.all(
@@ -116,8 +123,7 @@ function messageOf({ sequence }: DueHold, { refusal, fundedUntil }: Applied): Fu
   // Each renewal raises the sequence by one.
   if (refusal === undefined) return { type: 'FundingRestored', sequence: sequence + 1 };
   if (fundedUntil === undefined) return undefined;
-  const { by, name, availableUSD } = refusal;
-  return { type: 'FundingRefused', by, name, availableUSD, until: fundedUntil, sequence: sequence + 1 };
+  return { type: 'FundingRefused', shortfall: refusal, until: fundedUntil, sequence: sequence + 1 };
 }
 
 function groupsOf(holds: readonly DueHold[]): (readonly DueHold[])[] {

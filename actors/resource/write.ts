@@ -152,8 +152,10 @@ async function finish(
         : refused(notFound(self.address));
     case 'KeyUsed':
       return echo(self, request, deps);
-    default:
-      return refused(refusalOf(settled, self.address, draft.object.metadata.uid));
+    default: {
+      const no = refused(refusalOf(settled, self.address, draft.object.metadata.uid));
+      return { ...no, ...(settled.outcome === 'HoldRefused' && { shortfall: settled }) };
+    }
   }
 }
 

@@ -113,6 +113,18 @@ export type LaterEffect =
   | { readonly type: 'CountPlaces'; readonly count?: string | undefined }
   /** A WebhookEndpoint is paused or going: its deliveries of events up to this commit that are still pending are given up. */
   | { readonly type: 'AbandonDeliveries' }
+  /**
+   * So many pieces of work of this object wait until `neededUSD` are free on the counter. `MoneyFreed` wakes them, `MoneyExhausted` says that it
+   * would not. `above`: they were stopped for want of money when that was the limit, so only more than it wakes them. `since` in ms: the order.
+   */
+  | {
+      readonly type: 'AwaitMoney';
+      readonly counter: string;
+      readonly neededUSD: string;
+      readonly above?: string | undefined;
+      readonly count: number;
+      readonly since: number;
+    }
   /** The object has ended: show what the ledger says of its cost from now on, so that its status says when that is final. */
   | { readonly type: 'ShowCost' };
 

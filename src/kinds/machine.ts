@@ -13,6 +13,7 @@ import type { Author } from '../api/access/author.js';
 import type { ApiObject } from '../api/object.js';
 import type { Refusal } from '../api/refusal.js';
 import type { Address } from '../api/address.js';
+import type { HoldRefusal } from '../money/operation.js';
 import type { Payer } from '../money/payer.js';
 import type { PriceBook } from '../money/price-book.js';
 import type { Effect, LaterEffect } from './effect.js';
@@ -66,8 +67,14 @@ export type Message<Spec = unknown, Status = unknown> =
   | { readonly type: 'MessageReceived'; readonly from: MessageSender; readonly content: ObjectMessage }
   /** The engine says something about this Attempt's work. */
   | { readonly type: 'Reported'; readonly report: WorkReport }
-  /** A later effect failed past its retries. */
-  | { readonly type: 'EffectFailed'; readonly effect: LaterEffect; readonly reason: string; readonly message: string };
+  /** A later effect failed past its retries. `shortfall`: money refused it. */
+  | {
+      readonly type: 'EffectFailed';
+      readonly effect: LaterEffect;
+      readonly reason: string;
+      readonly message: string;
+      readonly shortfall?: HoldRefusal | undefined;
+    };
 
 /** What a machine decides on. `Private` is stored beside the object and never served. */
 export interface Current<Spec, Status, Private> {

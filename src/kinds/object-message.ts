@@ -4,6 +4,8 @@
  */
 import type { Address } from '../api/address.js';
 import type { Segment } from '../money/hold.js';
+import type { CostLimit } from '../money/limits.js';
+import type { HoldRefusal } from '../money/operation.js';
 import type { ResourceAmounts } from './amounts.js';
 import type { BrowserTool } from './workspace/browser-tools.js';
 
@@ -36,6 +38,8 @@ export type ObjectMessage =
       readonly unrestored?: string | undefined;
       /** Nothing of it runs any more, and it does not end before its vital output is saved, which did not work yet: why. */
       readonly unsaved?: string | undefined;
+      /** It has ended since its hold could not be renewed: what refused that. */
+      readonly shortfall?: HoldRefusal | undefined;
       /** It has ended, and nothing of its work is left on any machine. Owners that wait for this get a message for it (`proofWanted`). */
       readonly gone?: boolean | undefined;
     }
@@ -193,15 +197,19 @@ export type ObjectMessage =
   /** Ledger → Attempt: no money for the time after `until` (ms). `sequence` is its hold's: an older one means nothing. */
   | {
       readonly type: 'FundingRefused';
-      readonly by: 'Budget' | 'Cap' | 'Wallet';
-      /** Of the Budget. */
-      readonly name?: string | undefined;
-      readonly availableUSD: string;
+      readonly shortfall: HoldRefusal;
       readonly until: number;
       readonly sequence: number;
     }
   /** Ledger → Attempt: what was refused has its money again. */
   | { readonly type: 'FundingRestored'; readonly sequence: number }
+  /**
+   * Ledger → owner whose work waits for money (`AwaitMoney`): so many of its pieces fit now; `stopped` as they were asked for. Nothing is held
+   * for them: each tries again, and may be refused again.
+   */
+  | { readonly type: 'MoneyFreed'; readonly counter: string; readonly stopped: boolean; readonly count: number }
+  /** Ledger → the same: too little is left, and nothing is held that could be given back. Only more money helps. */
+  | { readonly type: 'MoneyExhausted'; readonly counter: string; readonly limitUSD: string }
   /** Answer of a `CollectProject` pass, from the object to itself: so many objects are still in the project. */
   | { readonly type: 'ProjectCollected'; readonly project: string; readonly remaining: number }
   /**
@@ -229,6 +237,8 @@ export interface ChildFacts {
   readonly suspendedMs?: number | undefined;
   /** Units of work done, as the work has counted them. */
   readonly units?: number | undefined;
+  /** The cap that was reached, as it was then, so that this one rests. */
+  readonly capped?: CostLimit | undefined;
 }
 
 /** As the ledger has them; amounts are decimal strings in USD, times ms. */

@@ -33,9 +33,13 @@ export function tightest(book: Book, own: readonly Part[], parts: readonly Part[
 }
 
 export function refusalOn(book: Book, key: string, counter: string, parts: readonly Part[]): HoldRefusal {
-  const availableUSD = showUSD(USD.max(0, availableOn(book, counter) ?? ZERO));
+  const available = availableOn(book, counter) ?? ZERO;
+  const { spentUSD, heldUSD } = book.counter(counter);
   const needed = parts.find((part) => part.counter === counter)?.amountUSD ?? '0';
-  const about = { key, availableUSD, neededUSD: showUSD(new USD(needed)) };
+  const about = {
+    ...{ key, counter, limitUSD: showUSD(available.plus(spentUSD).plus(heldUSD)) },
+    ...{ availableUSD: showUSD(USD.max(0, available)), neededUSD: showUSD(new USD(needed)) },
+  };
   const name = parseCounter(counter);
   if (name.of === 'Wallet') {
     const balance = balanceOf(book);

@@ -59,6 +59,9 @@ export type MoneyOperation =
 export interface HoldRefusal {
   readonly key: string;
   readonly by: 'Budget' | 'Cap' | 'Wallet';
+  /** The counter that lacks most, and its limit: all that was ever there for it. */
+  readonly counter: string;
+  readonly limitUSD: string;
   /** Of the Budget, or of the object whose cap it is. */
   readonly uid?: string | undefined;
   /** Of the Budget. */

@@ -12,6 +12,8 @@ const price = (description: string): z.ZodType<string, string> => zUsd({ descrip
 
 const NONE = '0.00';
 
+const holdSeconds = (description: string) => z.int().min(1).max(3600).default(60).describe(description);
+
 /** By the hour for the whole of it, for what is asked of it, or both. */
 const offeringPrice = z.strictObject({
   perHourUSD: price('An hour of it, whatever is asked for.').default(NONE),
@@ -19,6 +21,10 @@ const offeringPrice = z.strictObject({
   perGiBMemoryHourUSD: price('An hour of one GiB of memory.').default(NONE),
   incrementSeconds: z.int().min(1).max(3600).default(1).describe('Billed time is rounded up to whole increments.'),
   minimumUSD: price('Smallest charge of one Attempt.').default(NONE),
+  holdSeconds: holdSeconds('Time that is held at once, from the create on, and again with each renewal.'),
+  reserveSeconds: holdSeconds(
+    'Time that is held beside it for a graceful end. What an end takes longer is not charged.',
+  ),
 });
 
 const modelPrice = z.strictObject({

@@ -23,12 +23,13 @@ export function rateOf({ offerings }: PriceBook, offering: string, { milliCpu, m
 
 /** What work that asks for these amounts is admitted at today. */
 export function termsOf(book: PriceBook, offering: string, amounts: PricedAmounts): Terms {
-  const { incrementSeconds = 1, minimumUSD = '0.00' } = book.offerings[offering] ?? {};
+  const price = book.offerings[offering];
+  const { incrementSeconds = 1, minimumUSD = '0.00' } = price ?? {};
   return {
     rateUSDPerHour: showUSD(rateOf(book, offering, amounts)),
     incrementMs: incrementSeconds * 1000,
     minimumUSD,
-    unitMs: UNIT_MS,
-    reserveMs: RESERVE_MS,
+    unitMs: price === undefined ? UNIT_MS : price.holdSeconds * 1000,
+    reserveMs: price === undefined ? RESERVE_MS : price.reserveSeconds * 1000,
   };
 }

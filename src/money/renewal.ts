@@ -19,10 +19,8 @@ import { ceilUSD, USD } from './usd.js';
 /** A renewal keeps so many units ahead, and up to the larger number when money is plenty. */
 export const FEW_UNITS = 2;
 export const MANY_UNITS = 60;
-/** A refused renewal is tried again after this long (ms): its work ends within about a unit. */
-const TRY_AGAIN = 10_000;
-/** The same where nothing is billed yet. */
-const TRY_AGAIN_WAITING = 60_000;
+/** A refused renewal is tried again after this long (ms) if nothing has woken it before. */
+const TRY_AGAIN = 60_000;
 /** Work that waits has its part of the next month so many units before this one ends. */
 const UNITS_BEFORE_END = 2;
 
@@ -95,7 +93,7 @@ function chargeable(hold: Hold, since: number): USD {
 export function renewAt(hold: Hold, now: number): number | undefined {
   if (hold.billing === undefined) {
     if (!hasMonthlyParts(hold)) return undefined;
-    if (hold.refusal !== undefined) return now + TRY_AGAIN_WAITING;
+    if (hold.refusal !== undefined) return now + TRY_AGAIN;
     const end = periodEnd(now);
     const early = end - UNITS_BEFORE_END * hold.terms.unitMs;
     return now < early ? early : end;

@@ -17,6 +17,7 @@ export interface Terms {
 }
 
 export const MS_PER_HOUR = 3_600_000;
+/** Where the price book says nothing else. */
 export const UNIT_MS = 60_000;
 export const RESERVE_MS = 60_000;
 

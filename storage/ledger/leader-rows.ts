@@ -2,10 +2,12 @@
 import type { Postgres } from '../postgres.js';
 import { openCreditRows, type CreditRows } from './credits.js';
 import { readDueHolds, type DueHolds } from './due-holds.js';
+import { openLimitedCounters, type LimitedCounters } from './limited-counters.js';
 import { openMailRows, type MailRows } from './mails.js';
 import { openProjectionRows, type ProjectionRows } from './projection.js';
 
-export interface LeaderRows extends ProjectionRows, CreditRows, MailRows {
+
+export interface LeaderRows extends ProjectionRows, CreditRows, LimitedCounters, MailRows {
   /** As `readDueHolds`. */
   due(now: number, limit: number): Promise<DueHolds>;
 }
@@ -15,6 +17,7 @@ export function openLeaderRows(postgres: Postgres): LeaderRows {
     ...openProjectionRows(postgres),
     ...openCreditRows(postgres),
     ...openMailRows(postgres),
+    ...openLimitedCounters(postgres),
     due: (now, limit) => readDueHolds(postgres, now, limit),
   };
 }

@@ -4,7 +4,7 @@ import { refusalOf } from '../../actors/resource/commit-refusals.js';
 import type { HoldRefusal } from '../../src/money/operation.js';
 
 const JOB = { org: 'o-1', kind: 'Job', project: 'default', name: 'train' };
-const NEEDED = { key: 'u/first', availableUSD: '0.10', neededUSD: '0.25' };
+const NEEDED = { key: 'u/first', availableUSD: '0.10', neededUSD: '0.25', counter: 'wallet', limitUSD: '1.00' };
 
 const refused = (refusal: Omit<HoldRefusal, keyof typeof NEEDED>) =>
   refusalOf({ outcome: 'HoldRefused', ...NEEDED, ...refusal }, JOB, 'u');

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { checkOfferings, FREE_BOOK, parsePriceBook, type PriceBook } from '../../src/money/price-book.js';
+import { parseTerms, showTerms } from '../../src/kinds/attempts/terms.js';
 import { rateOf, termsOf } from '../../src/money/pricing.js';
 import { firstAmount } from '../../src/money/hold.js';
 import { priceOfTime, type Terms } from '../../src/money/terms.js';
@@ -75,6 +76,16 @@ test('terms are those of the book, and an Offering without a price is free', (t)
     unitMs: 60_000,
     reserveMs: 60_000,
   });
+  const short = bookOf(`pricebookVersion: v1\nofferings: { x: { holdSeconds: 5, reserveSeconds: 90 } }\n${REST}`);
+  t.like(termsOf(short, 'x', amounts), { unitMs: 5_000, reserveMs: 90_000 });
+  t.regex(
+    linesOf(`pricebookVersion: v1\nofferings: { x: { holdSeconds: 0 } }\n${REST}`)[0] ?? '',
+    /^offerings\.x\.holdSec/,
+  );
+  for (const prices of [book, short]) {
+    const admitted = { ...termsOf(prices, 'x', amounts), offering: 'x', pricebookVersion: 'v1' };
+    t.deepEqual(parseTerms(showTerms(admitted)), admitted, 'as an Attempt carries them');
+  }
   t.is(termsOf(book, 'y', amounts).rateUSDPerHour, '0.00');
   t.is(termsOf(FREE_BOOK, 'cpu-local', amounts).rateUSDPerHour, '0.00');
 });

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { auditLedger } from '../../storage/ledger/audit.js';
 import { readDueHolds } from '../../storage/ledger/due-holds.js';
+import { openLimitedCounters } from '../../storage/ledger/limited-counters.js';
 import { openProjectionRows } from '../../storage/ledger/projection.js';
 import { openLedgerReads } from '../../storage/ledger/reads.js';
 import { storedSweeps } from '../../storage/run-sweeps.js';
@@ -248,3 +249,50 @@ async function lastPartition(f: Fixture): Promise<string> {
   const [row] = await f.store.postgres.readRows<[string]>({ name: 'last partition', text });
   return row?.[0] ?? '';
 }
+
+test('what is free on a counter is its limit less what is spent and held, of the wallet too; refused renewals are found by the counter', async (t) => {
+  const f = await openFixture(t);
+  await ledger(
+    f,
+    { op: 'SetMode', mode: 'Prepaid' },
+    { op: 'Credit', grant: 'g', amountUSD: '20' },
+    budget('b', '0.5'),
+  );
+  await ledger(f, budget('n', '1', { action: 'Notify' }), { op: 'SetCap', uid: 'parent', limitUSD: '3' });
+  for (const name of ['a', 'c'])
+    await f.committer.commit(insert(name, { money: [place(name, `uid-${name}`, '0.25')] }), undefined);
+  await ledger(f, { op: 'Bill', key: 'a', segment: 'Boot', from: 0 });
+  const counters = openLimitedCounters(f.store.postgres);
+  const rooms = async (...names: string[]) => {
+    const found = await counters.rooms(names.map((counter) => ({ org: 'o-1', counter })));
+    return found.map(({ limitUSD, availableUSD, heldUSD }) => {
+      return [limitUSD === undefined ? 'none' : Number(limitUSD), limitUSD && Number(availableUSD), Number(heldUSD)];
+    });
+  };
+  const [total, cap, wallet] = await rooms('budget/b/total', 'cost/parent', 'wallet');
+  // Moments of Boot may be charged by now; the limit of the wallet is all that was ever in it.
+  for (const [room, limit] of [
+    [total, 0.5],
+    [cap, 3],
+    [wallet, 20],
+  ] as const) {
+    t.is(room?.[0], limit);
+    const [, available = 0, held = 0] = room as number[];
+    const spent = limit - available - held;
+    t.true(spent >= 0 && spent < 0.01 && held > 0.24, `${available} and ${held} of ${limit}`);
+  }
+  t.deepEqual(
+    (await rooms('budget/n/total', 'budget/gone/total', 'cost/uid-a')).map(([limit]) => limit),
+    ['none', 'none', 'none'],
+  );
+
+  const start = { org: '', counter: '' };
+  t.deepEqual(await counters.refusing(start, 10), []);
+  await ledger(f, { op: 'Renew', key: 'a' });
+  const name = { org: 'o-1', counter: 'budget/b/total' };
+  t.deepEqual(await counters.refusing(start, 10), [name]);
+  t.deepEqual(await counters.refusing(name, 10), []);
+  const [refused, ...others] = await counters.refusedBy([name, { org: 'o-2', counter: name.counter }], 10);
+  t.like(refused, { org: 'o-1', key: 'a' });
+  t.deepEqual(others, []);
+});

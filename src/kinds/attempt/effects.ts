@@ -79,6 +79,7 @@ export function tellOwner(current: This, status: AttemptStatus, kept: AttemptPri
         exitCode: status.exitCode,
         time: kept.since ?? 0,
         outputs: kept.outputs,
+        shortfall: kept.shortfall,
         unrestored: kept.unrestored,
         unsaved: hasEnded(status.phase) ? undefined : kept.saving?.error,
         units: hasEnded(status.phase) ? status.progress?.completed : undefined,

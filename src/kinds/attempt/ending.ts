@@ -5,6 +5,7 @@ import type { CollectedOutput } from '../object-message.js';
 import type { WorkReport } from '../report.js';
 import { bill, releaseHold } from './billing.js';
 import { releasePlace, removeWork, tellOwner } from './effects.js';
+import { endedUnfunded } from './funding.js';
 import { whoseFault } from './faults.js';
 import type { AttemptPhase, AttemptStatus } from './schema.js';
 import { next, type AttemptPrivate, type This, type Written } from './state.js';
@@ -69,6 +70,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
   const { phase, reason, message, lost, exitCode, signal, outputs } = verdict;
   const finishedTime = rfc3339Millis(time);
   const acquired = parseTime(status.timings?.acquiredTime ?? '');
+  const shortfall = phase === 'Cancelled' ? endedUnfunded(kept) : undefined;
   const last: AttemptStatus = {
     ...status,
     phase,
@@ -77,7 +79,8 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     ...(exitCode !== undefined && { exitCode }),
     ...(signal !== undefined && { signal }),
     ...(acquired !== undefined && { actual: { costUSD: '0.00', ...status.actual, hours: hours(acquired, time) } }),
-    ...(lost && { interruption: interruption(status, time) }),
+    ...(lost && { interruption: interruption(status, 'HeartbeatLoss', time) }),
+    ...(shortfall !== undefined && { interruption: interruption(status, 'Funding', time) }),
     timings: { ...status.timings, finishedTime },
   };
   const placed = kept.work === 'Live' || kept.work === 'Going';
@@ -87,6 +90,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     message,
     since: time,
     unrestored: kept.unrestored,
+    ...(shortfall !== undefined && { shortfall }),
     ...(outputs !== undefined && outputs.length > 0 && { outputs }),
   };
   const effects: Effect[] = [...tellOwner(current, last, after)];
@@ -101,10 +105,12 @@ export function finish(current: This, kept: AttemptPrivate, verdict: Verdict, ti
   return next(end(current, kept, verdict, time));
 }
 
-function interruption(status: AttemptStatus, time: number): AttemptStatus['interruption'] {
+type Interruption = NonNullable<AttemptStatus['interruption']>;
+
+function interruption(status: AttemptStatus, trigger: Interruption['trigger'], time: number): Interruption {
   const started = parseTime(status.timings?.commandStartedTime ?? '');
   return {
-    trigger: 'HeartbeatLoss',
+    trigger,
     time: rfc3339Millis(time),
     lostSeconds: started === undefined ? 0 : seconds(started, time),
   };

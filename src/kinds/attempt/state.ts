@@ -2,6 +2,7 @@
 import { API_GROUP } from '../../brand.js';
 import type { Address } from '../../api/address.js';
 import type { ApiObject, OwnerReference } from '../../api/object.js';
+import type { HoldRefusal } from '../../money/operation.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { Current, Decision } from '../machine.js';
 import type { CollectedOutput } from '../object-message.js';
@@ -19,20 +20,14 @@ export interface AttemptPrivate {
   /** Asked to stop, and why: the reason of its end. */
   readonly stopping?: string | undefined;
   /** The renewal of its hold was refused, and who refused it; `sequence` is the hold's. */
-  readonly unfunded?:
-    | {
-        readonly by: 'Budget' | 'Cap' | 'Wallet';
-        readonly name?: string | undefined;
-        readonly availableUSD: string;
-        readonly sequence: number;
-      }
-    | undefined;
+  readonly unfunded?: (HoldRefusal & { readonly sequence: number }) | undefined;
   /** Its outputs are being saved; `error`: a vital one could not be yet. */
   readonly saving?: { readonly error?: string | undefined } | undefined;
   /** What of its saved files could not be restored. */
   readonly unrestored?: string | undefined;
   /** What the owner was told of the end, to tell it again. */
   readonly lost?: boolean | undefined;
+  readonly shortfall?: HoldRefusal | undefined;
   readonly message?: string | undefined;
   readonly outputs?: readonly CollectedOutput[] | undefined;
   /** When the phase last changed, in ms since the epoch. */

@@ -57,19 +57,21 @@ interface Outcome<Spec, Status, Change> {
   readonly spec?: Spec | undefined;
   readonly finalizers?: readonly string[] | undefined;
   readonly changes?: readonly Change[] | undefined;
+  /** Not stored: said again when the object is opened. */
+  readonly volatile?: readonly LaterEffect[] | undefined;
 }
 
 /** Reminders ride along when something is written anyway; alone they are not worth a commit. */
 export function toDecision<Spec, Status, Kept, Change extends SlotRow>(
   current: Current<Spec, Status, Kept>,
   draft: Pick<OwnerDraft, 'effects' | 'reminders'> & { readonly private: Kept },
-  { status, spec, finalizers, changes = [] }: Outcome<Spec, Status, Change>,
+  { status, spec, finalizers, changes = [], volatile = [] }: Outcome<Spec, Status, Change>,
 ): Decision<Status, Kept, Change> {
   const kept = same(current.private, draft.private) ? undefined : draft.private;
   const idle =
     draft.effects.length + changes.length === 0 && kept === undefined && spec === undefined && finalizers === undefined;
-  if (idle && draft.reminders.length > 0 && equalJson(current.object.status, status)) {
-    return { outcome: 'Volatile', changes: [], volatile: draft.reminders };
+  if (idle && draft.reminders.length + volatile.length > 0 && equalJson(current.object.status, status)) {
+    return { outcome: 'Volatile', changes: [], volatile: [...draft.reminders, ...volatile] };
   }
   return {
     outcome: 'Next',
@@ -79,6 +81,7 @@ export function toDecision<Spec, Status, Kept, Change extends SlotRow>(
     ...(kept && { private: kept }),
     ...(spec && { spec }),
     ...(finalizers && { finalizers }),
+    ...(volatile.length > 0 && { volatile }),
   };
 }
 

@@ -2,6 +2,7 @@
  * The hold of work that waits: taken by the write that asks for the work, so that its client hears at once when there is no money for it, and
  * given up for the hold of the first Attempt, in one commit. The Attempt's own is in `../attempt/billing.ts`.
  */
+import type { HoldRefusal } from '../../money/operation.js';
 import type { Effect } from '../effect.js';
 import type { AttemptOwner } from './requests.js';
 import { costOwner } from './payer.js';
@@ -49,3 +50,23 @@ export function isRefusedByMoney(reason: string): boolean {
 /** Why an Attempt was ended when what it held was used up. */
 export const UNFUNDED = 'Unfunded';
 export const MAX_COST_REACHED = 'MaxCostReached';
+
+/** The reason that an owner gives for work which a Budget or the wallet stopped; absent: an Attempt of an earlier version does not say. */
+export function fundingReason(shortfall: HoldRefusal | undefined): string {
+  return shortfall?.by === 'Wallet' ? 'InsufficientCredits' : 'BudgetExceeded';
+}
+
+/** Why there was no more money for it. */
+export function sayShortfall(shortfall: HoldRefusal | undefined): string {
+  if (shortfall === undefined) return 'what it held is used up';
+  const { by, name = '', availableUSD, neededUSD, limitUSD } = shortfall;
+  const short = `${availableUSD} of ${limitUSD} USD are left and ${neededUSD} USD are needed`;
+  switch (by) {
+    case 'Budget':
+      return `Budget "${name}" refused more money: ${short}`;
+    case 'Cap':
+      return `maxCostUSD is reached: ${short}`;
+    case 'Wallet':
+      return `the wallet refused more money: ${short}`;
+  }
+}

@@ -40,11 +40,13 @@ export function showAdmitted(amounts: ResourceAmounts, prices: PriceBook = FREE_
   return found;
 }
 
-/** `pricebook=2026-01,offering=cpu-local,rate=0.011,increment=1s,minimum=0.00` */
+/** `pricebook=2026-01,offering=cpu-local,rate=0.011,increment=1s,minimum=0.00`; `unit` and `reserve` where they are not the default. */
 export function showTerms({ pricebookVersion, offering, ...terms }: AdmittedTerms): string {
-  const { rateUSDPerHour: rate, incrementMs, minimumUSD } = terms;
+  const { rateUSDPerHour: rate, incrementMs, minimumUSD, unitMs, reserveMs } = terms;
   const increment = formatDuration(incrementMs);
-  return `pricebook=${pricebookVersion},offering=${offering},rate=${rate},increment=${increment},minimum=${minimumUSD}`;
+  const unit = unitMs === UNIT_MS ? '' : `,unit=${formatDuration(unitMs)}`;
+  const reserve = reserveMs === RESERVE_MS ? '' : `,reserve=${formatDuration(reserveMs)}`;
+  return `pricebook=${pricebookVersion},offering=${offering},rate=${rate},increment=${increment},minimum=${minimumUSD}${unit}${reserve}`;
 }
 
 const TERMS = `${API_GROUP}/terms`;
@@ -70,7 +72,7 @@ export function parseTerms(text: string): AdmittedTerms {
     rateUSDPerHour: parts.get('rate') ?? '0.00',
     incrementMs: parseDuration(parts.get('increment') ?? '') ?? 1000,
     minimumUSD: parts.get('minimum') ?? '0.00',
-    unitMs: UNIT_MS,
-    reserveMs: RESERVE_MS,
+    unitMs: parseDuration(parts.get('unit') ?? '') ?? UNIT_MS,
+    reserveMs: parseDuration(parts.get('reserve') ?? '') ?? RESERVE_MS,
   };
 }

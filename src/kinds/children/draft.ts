@@ -65,6 +65,8 @@ export class ParentDraft<Kept extends ParentPrivate = ParentPrivate> {
   readonly effects: Effect[] = [];
   /** What is only said again; not worth a commit of its own. */
   readonly reminders: LaterEffect[] = [];
+  /** What waits for money is to be said (again). */
+  awaiting = false;
   readonly #state: DesiredState;
   readonly #table: ChildTable;
   readonly #changes = new Map<number, ChildSlot>();

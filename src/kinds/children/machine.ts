@@ -29,7 +29,10 @@ export function takeParentMessage(draft: ParentDraft, phase: JobPhase | undefine
     case 'DeletionRequested':
       return true;
     case 'Activated':
-      if (isLive(draft, phase)) remind(draft);
+      if (isLive(draft, phase)) {
+        remind(draft);
+        draft.awaiting = true;
+      }
       return true;
     case 'TimerFired':
       forgetTimer(draft, message.timer);
@@ -41,7 +44,7 @@ export function takeParentMessage(draft: ParentDraft, phase: JobPhase | undefine
     case 'MessageReceived':
       return takeChildMessage(draft, message.from, message.content);
     case 'EffectFailed':
-      return takeChildFailure(draft, message.effect, message.reason, message.message);
+      return takeChildFailure(draft, message);
     default:
       return false; // engines report to Attempts, and these kinds have no actions
   }

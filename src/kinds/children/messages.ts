@@ -4,9 +4,10 @@
  */
 import { failureDelay } from '../attempts/back-off.js';
 import { resyncLater } from '../attempts/decision.js';
-import type { LaterEffect } from '../effect.js';
+import { UNWOKEN_MS, waitAfter } from '../attempts/money-wait.js';
+import type { Message } from '../machine.js';
 import type { MessageSender, ObjectMessage } from '../object-message.js';
-import { noteCap } from './caps.js';
+import { reachCap, takeExhausted, takeMoney } from './caps.js';
 import type { ParentDraft } from './draft.js';
 import type { ChildEnd, ChildSlot, LivePhase } from './slots.js';
 
@@ -21,6 +22,9 @@ const LASTING: ReadonlySet<string> = new Set([
   ...['ImageNotFound', 'ImagePullFailed', 'SecretValueInEnv', 'RequestEntityTooLarge'],
 ]);
 
+/** A start that money refused is asked for again after this also when nothing has woken it (ms). */
+const UNSTARTED_MS = 60_000;
+
 const LIVE: readonly LivePhase[] = ['Pending', 'Running', 'Suspended'];
 const ENDS = ['Succeeded', 'Failed', 'Cancelled'] as const satisfies readonly ChildEnd[];
 
@@ -31,6 +35,10 @@ export function takeChildMessage(draft: ParentDraft, from: MessageSender, messag
       return takeChange(draft, from, message);
     case 'ChildGone':
       return takeGone(draft, from.address.kind, from.address.name, message.uid);
+    case 'MoneyFreed':
+      return takeMoney(draft, message);
+    case 'MoneyExhausted':
+      return takeExhausted(draft, message);
     default:
       return false;
   }
@@ -50,19 +58,19 @@ function takeChange(draft: ParentDraft, from: MessageSender, change: ChildChange
     uid: change.uid,
     version,
     ...(detail.asked !== undefined && { asked: detail.asked }),
-    ...(detail.unheard === true && { unheard: true }),
+    ...(detail.unheard === true && { unheard: true, ...(detail.wait !== undefined && { wait: detail.wait }) }),
     ...(change.reason !== '' && { reason: change.reason }),
     ...(change.message !== '' && { message: change.message.slice(0, LONGEST_MESSAGE) }),
     ...(change.startedAt !== undefined && { startedAt: change.startedAt }),
   };
   noteStart(draft, change.startedAt);
   if (end === undefined) {
-    noteCap(draft, change.reason);
     const live = LIVE.find((phase) => phase === change.phase) ?? 'Pending';
+    if (live === 'Suspended') reachCap(draft, change.capped);
     draft.put({ ...slot, detail: { ...told, live } });
     return true;
   }
-  const { asked: _asked, unheard: _unheard, ...rest } = told;
+  const { asked: _asked, unheard: _unheard, wait: _wait, ...rest } = told;
   const units = change.units === undefined ? {} : { units: change.units };
   const rested = change.suspendedMs === undefined ? {} : { suspendedMs: change.suspendedMs };
   draft.put({ ...slot, phase: end, detail: { ...rest, endedAt: change.endedAt ?? draft.now, ...units, ...rested } });
@@ -96,7 +104,10 @@ function takeGone(draft: ParentDraft, kind: string, name: string, uid: string): 
   return true;
 }
 
-export function takeChildFailure(draft: ParentDraft, effect: LaterEffect, reason: string, message: string): boolean {
+export function takeChildFailure(
+  draft: ParentDraft,
+  { effect, reason, message, shortfall }: Extract<Message, { type: 'EffectFailed' }>,
+): boolean {
   switch (effect.type) {
     case 'CreateChild': {
       const slot = slotOf(draft, effect.kind, effect.name);
@@ -106,7 +117,12 @@ export function takeChildFailure(draft: ParentDraft, effect: LaterEffect, reason
         draft.put({ ...slot, phase: 'Failed', detail: why });
         return true;
       }
-      noteCap(draft, reason);
+      if (shortfall !== undefined) {
+        const wait = waitAfter(shortfall, slot.detail.wait, { stopped: false, now: draft.now });
+        draft.put({ ...slot, phase: 'Waiting', detail: { ...why, wait, retryAt: draft.now + UNWOKEN_MS } });
+        draft.awaiting = true;
+        return true;
+      }
       const refusals = (slot.detail.refusals ?? 0) + 1;
       const retryAt = draft.now + failureDelay(refusals);
       draft.put({ ...slot, phase: 'Waiting', detail: { ...why, refusals, retryAt } });
@@ -116,8 +132,16 @@ export function takeChildFailure(draft: ParentDraft, effect: LaterEffect, reason
       const slot = slotOf(draft, effect.kind, effect.name);
       // One that has ended or is gone says so itself.
       if (slot?.phase !== 'Active') return false;
-      draft.put({ ...slot, detail: { ...slot.detail, unheard: true } });
-      resyncLater(draft);
+      if (shortfall === undefined) {
+        draft.put({ ...slot, detail: { ...slot.detail, unheard: true } });
+        resyncLater(draft);
+        return true;
+      }
+      // It ran before, and its start was refused.
+      const wait = waitAfter(shortfall, slot.detail.wait, { stopped: true, now: draft.now });
+      draft.put({ ...slot, detail: { ...slot.detail, unheard: true, wait } });
+      draft.awaiting = true;
+      resyncLater(draft, UNSTARTED_MS);
       return true;
     }
     case 'Tell':

@@ -9,8 +9,8 @@ import type { ChildSlot, DesiredState } from './slots.js';
 /** I8: to be called in the decision that stores the slot. Answers how long the request is, as JSON. */
 export function startChild(draft: ParentDraft, index: number): number {
   const before = draft.slot(index);
-  const refusals = before?.detail.refusals;
-  const detail = refusals === undefined ? {} : { refusals };
+  const { refusals, wait } = before?.detail ?? {};
+  const detail = { ...(refusals !== undefined && { refusals }), ...(wait !== undefined && { wait }) };
   draft.put({ index, epoch: (before?.epoch ?? 0) + 1, phase: 'Active', failures: 0, detail });
   const request = makeChild(draft, index);
   draft.effects.push(request);
@@ -39,7 +39,8 @@ export function propagate(draft: ParentDraft, state: DesiredState, most: number 
   const room = most - (active.length - behind.length);
   if (room <= 0) return;
   for (const slot of behind.slice(0, room)) {
-    draft.put({ ...slot, detail: { ...slot.detail, asked: state } });
+    const { wait: _before, unheard: _answered, ...detail } = slot.detail;
+    draft.put({ ...slot, detail: { ...detail, asked: state } });
     draft.effects.push(askState(draft, slot, state));
   }
 }
@@ -51,11 +52,13 @@ function askState({ children }: ParentDraft, { index, detail }: ChildSlot, state
 /** A state that could not be given to a child is given again. Stored, as the first time: what is not may overtake a later one. */
 export function propagateAgain(draft: ParentDraft): void {
   const failed = [...draft.openSlots('Active')].filter(({ detail }) => detail.unheard === true);
-  for (const slot of failed) {
-    const { unheard: _again, ...detail } = slot.detail;
-    draft.put({ ...slot, detail });
-    draft.effects.push(askState(draft, slot, detail.asked ?? draft.state));
-  }
+  for (const slot of failed) askAgain(draft, slot);
+}
+
+export function askAgain(draft: ParentDraft, slot: ChildSlot): void {
+  const { unheard: _again, ...detail } = slot.detail;
+  draft.put({ ...slot, detail });
+  draft.effects.push(askState(draft, slot, detail.asked ?? draft.state));
 }
 
 /** Says again what every open child should know: that it exists, and that it is asked. */

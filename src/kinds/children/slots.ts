@@ -5,6 +5,7 @@
  *
  * I8: a child that is over never leaves its last phase (`apply` refuses it).
  */
+import type { MoneyWait } from '../attempts/money-wait.js';
 import type { SideStateStore, SlotRow } from '../machine.js';
 
 export const CHILD_ENDS = ['Succeeded', 'Failed', 'Cancelled', 'Skipped'] as const;
@@ -38,6 +39,8 @@ export interface ChildDetail {
   readonly asked?: DesiredState | undefined;
   /** Active: what was asked last could not be given to it, and is asked again. */
   readonly unheard?: boolean | undefined;
+  /** Waiting, or Active and unheard: money has refused its create, or its start. */
+  readonly wait?: MoneyWait | undefined;
   /** Why it waits or how it ended, in its own words. */
   readonly reason?: string | undefined;
   readonly message?: string | undefined;

@@ -6,6 +6,7 @@ import type { ApiObject } from '../../api/object.js';
 import { IndexSet } from '../../api/ranges.js';
 import type { Address } from '../../api/address.js';
 import { API_GROUP } from '../../brand.js';
+import type { CostLimit } from '../../money/limits.js';
 import type { PriceBook } from '../../money/price-book.js';
 import { ownerLabel } from '../attempts/names.js';
 import type { AttemptOwner } from '../attempts/requests.js';
@@ -58,8 +59,8 @@ export interface JobPrivate {
   readonly firstHold?: boolean | undefined;
   /** Money is refused, and why. */
   readonly unfunded?: { readonly reason: string; readonly message: string } | undefined;
-  /** It has cost what it may. */
-  readonly capped?: boolean | undefined;
+  /** The cap that was reached, as it was then, of this Job or of what has made it. `true` was written for either by an earlier version. */
+  readonly capped?: CostLimit | true | undefined;
 }
 
 export const FRESH: JobPrivate = { timers: {}, suspendedMs: 0 };
@@ -84,6 +85,8 @@ export class JobDraft {
   readonly reminders: LaterEffect[] = [];
   /** Outputs collected by this decision, in order. */
   readonly collected: { readonly slot: Slot; readonly time: number }[] = [];
+  /** What waits for money is to be said (again). */
+  awaiting = false;
   readonly #table: SlotTable;
   readonly #changes = new Map<number, Slot>();
   #active: number;

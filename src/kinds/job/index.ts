@@ -73,8 +73,11 @@ export const jobKind: KindDefinition = {
   asChild: {
     parents: ['Sweep', 'Pipeline'],
     facts(_job, kept) {
-      const { startedAt, finishedAt, suspendedMs = 0, units } = (kept ?? {}) as Partial<JobPrivate>;
-      return { startedAt, endedAt: finishedAt, units, ...(suspendedMs > 0 && { suspendedMs }) };
+      const { startedAt, finishedAt, suspendedMs = 0, units, capped } = (kept ?? {}) as Partial<JobPrivate>;
+      return {
+        ...{ startedAt, endedAt: finishedAt, units, ...(suspendedMs > 0 && { suspendedMs }) },
+        ...(typeof capped === 'object' && { capped }),
+      };
     },
     madeFor(kept) {
       const { payer } = (kept ?? {}) as Partial<JobPrivate>;

@@ -6,7 +6,6 @@
  * that is late or repeated changes nothing (I8). When the Job is opened again it asks all its active Attempts how they
  * stand, which heals what a crashed handler has dropped.
  */
-import type { LaterEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
 import { pinImage } from '../image/pin.js';
 import { isCollected } from '../lifecycle.js';
@@ -15,8 +14,17 @@ import type { Decision, Machine, Message, SlotRow } from '../machine.js';
 import { resyncLater, forgetTimer, toDecision } from '../attempts/decision.js';
 import { readAttemptName } from '../attempts/names.js';
 import { askAttempt, makeAttempt, stopAttempt } from '../attempts/requests.js';
-import { isRefusedByMoney, MAX_COST_REACHED, UNFUNDED } from '../attempts/holds.js';
-import { beginPaying, changePaying, noteFunded, waitForMoney } from './funding.js';
+import { fundingReason, isRefusedByMoney, MAX_COST_REACHED, sayShortfall, UNFUNDED } from '../attempts/holds.js';
+import {
+  beginPaying,
+  changePaying,
+  moneyWaits,
+  noteFunded,
+  notePaid,
+  takeExhausted,
+  takeMoney,
+  waitForMoney,
+} from './funding.js';
 import { JobDraft, type Ending, type JobPrivate } from './draft.js';
 import { type AttemptChanged, attemptFailed, attemptLost, attemptStopped, attemptSucceeded } from './ended.js';
 import type { JobSpec } from './schema.js';
@@ -46,6 +54,7 @@ export const jobMachine: Machine<JobSpec, JobStatus, JobPrivate, SlotTable, Slot
       status,
       spec: folded.changed ? folded.spec : undefined,
       changes: draft.changes(),
+      volatile: moneyWaits(draft),
     });
   },
   isTerminal: (status) => isFinished(status.phase),
@@ -77,7 +86,7 @@ function take(draft: JobDraft, message: Message<JobSpec, JobStatus>): Taken {
     case 'MessageReceived':
       return takeMessage(draft, message.content, message.from.address.name);
     case 'EffectFailed':
-      return takeFailure(draft, message.effect, message.reason, message.message);
+      return takeFailure(draft, message);
     default:
       return 'Ignored'; // an engine reports to Attempts, and a Job has no actions
   }
@@ -87,6 +96,7 @@ function take(draft: JobDraft, message: Message<JobSpec, JobStatus>): Taken {
 function remind(draft: JobDraft): void {
   const { job, owner } = draft;
   if (isFinished(job.status.phase) || isCollected(job.metadata)) return;
+  draft.awaiting = true;
   const stop = draft.private.ending !== undefined ? 'Stopped' : isResting(draft) ? 'Suspended' : undefined;
   for (const slot of draft.activeSlots()) {
     draft.reminders.push(
@@ -107,6 +117,10 @@ function takeMessage(draft: JobDraft, message: ObjectMessage, from: string): Tak
       if (slot === undefined || isCollected(draft.job.metadata)) return 'Ignored';
       return { ending: attemptLost(draft, slot, 'NodeLost', 'its Attempt was deleted') };
     }
+    case 'MoneyFreed':
+      return takeMoney(draft, message) ? TAKEN : 'Ignored';
+    case 'MoneyExhausted':
+      return takeExhausted(draft, message) ? TAKEN : 'Ignored';
     case 'ImagePinned': {
       // Of whichever Attempt the note is: the first holds for all.
       const image = pinImage(draft.job.spec.image, draft.image, message.digest);
@@ -126,10 +140,13 @@ function takeAttempt(draft: JobDraft, change: AttemptChanged): Taken {
     return draft.reminders.length === 0 ? 'Ignored' : TAKEN;
   }
   switch (change.phase) {
-    case 'Queued':
-      if (change.reason === '' || draft.placed > 0 || draft.private.waitReason === change.message) return 'Ignored';
+    case 'Queued': {
+      const paid = notePaid(draft, slot);
+      if (change.reason === '' || draft.placed > 0 || draft.private.waitReason === change.message)
+        return paid ? TAKEN : 'Ignored';
       draft.keep({ waitReason: change.message });
       return TAKEN;
+    }
     case 'Provisioning':
     case 'Running': {
       const placed = notePlaced(draft, slot, change);
@@ -155,7 +172,10 @@ function takeEnd(draft: JobDraft, slot: Slot, change: AttemptChanged): Ending | 
   }
   if (change.phase === 'Succeeded') attemptSucceeded(draft, slot, change);
   else if (change.reason === UNFUNDED || change.reason === MAX_COST_REACHED) {
-    waitForMoney(draft, slot, change.reason, `index ${slot.index} was stopped: what it held is used up`);
+    const { shortfall } = change;
+    const reason = change.reason === MAX_COST_REACHED ? MAX_COST_REACHED : fundingReason(shortfall);
+    const message = `index ${slot.index} was stopped: ${sayShortfall(shortfall)}`;
+    waitForMoney(draft, slot, { reason, message, stopped: true }, shortfall);
   } else attemptStopped(draft, slot, change.reason);
   return undefined;
 }
@@ -184,7 +204,7 @@ function stopStray(draft: JobDraft, change: AttemptChanged): void {
 function notePlaced(draft: JobDraft, slot: Slot, change: AttemptChanged): boolean {
   const restored = slot.detail.replaces === true && change.phase === 'Running';
   if (slot.detail.placed === true && !restored) return false;
-  const { replaces: _replaces, ...detail } = slot.detail;
+  const { replaces: _replaces, wait: _paid, ...detail } = slot.detail;
   draft.put({
     ...slot,
     detail: { ...detail, placed: true, ...(slot.detail.replaces === true && !restored && { replaces: true }) },
@@ -200,13 +220,16 @@ function notePlaced(draft: JobDraft, slot: Slot, change: AttemptChanged): boolea
   return true;
 }
 
-function takeFailure(draft: JobDraft, effect: LaterEffect, reason: string, message: string): Taken {
+function takeFailure(
+  draft: JobDraft,
+  { effect, reason, message, shortfall }: Extract<Message, { type: 'EffectFailed' }>,
+): Taken {
   switch (effect.type) {
     case 'CreateChild': {
       const slot = activeSlotOf(draft, effect.name);
       if (slot === undefined) return 'Ignored';
       if (isRefusedByMoney(reason)) {
-        waitForMoney(draft, slot, reason, message);
+        waitForMoney(draft, slot, { reason, message, stopped: false }, shortfall);
         return TAKEN;
       }
       // It counts as lost capacity, so that a lasting refusal (a quota, say) ends the Job and is named.

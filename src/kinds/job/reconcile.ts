@@ -43,7 +43,7 @@ export function reconcile(draft: JobDraft, found: Ending | undefined): JobPhase 
   if (isResting(draft)) {
     if (draft.private.suspendedAt === undefined) {
       draft.keep({ suspendedAt: draft.now });
-      stopAll(draft, draft.private.capped === true ? MAX_COST_REACHED : 'Suspended');
+      stopAll(draft, draft.private.capped === undefined ? 'Suspended' : MAX_COST_REACHED);
     }
     setTimers(draft, {});
     return draft.active === 0 ? 'Suspended' : phase;
@@ -58,7 +58,7 @@ export function reconcile(draft: JobDraft, found: Ending | undefined): JobPhase 
 
 /** Its client wants it to rest, or it has cost what it may. */
 export function isResting({ job, private: { capped } }: JobDraft): boolean {
-  return job.spec.state === 'Suspended' || capped === true;
+  return job.spec.state === 'Suspended' || capped !== undefined;
 }
 
 function mustEnd(draft: JobDraft): Ending | undefined {
@@ -124,18 +124,26 @@ function resume(draft: JobDraft): void {
   draft.keep({ suspendedAt: undefined, suspendedMs: suspendedMs + Math.max(0, draft.now - suspendedAt) });
 }
 
-/** Starts as many indexes as parallelism leaves room for: due retries, then indexes that were never run. */
+/**
+ * Starts as many indexes as parallelism leaves room for: due retries, then indexes that were never run. One that waits for money keeps its
+ * room: else each refusal would begin the next index, which is refused as well.
+ */
 function fill(draft: JobDraft): void {
   const { parallelism, completions } = draft.job.spec;
   let room = parallelism - draft.active;
   if (room <= 0) return;
   const waiting = Array.from(draft.waitingSlots());
+  let unpaid = 0;
   for (const slot of waiting) {
     if (room <= 0) return;
-    if ((slot.detail.retryAt ?? 0) > draft.now) continue;
+    if ((slot.detail.retryAt ?? 0) > draft.now) {
+      if (slot.detail.wait !== undefined) unpaid += 1;
+      continue;
+    }
     start(draft, slot);
     room -= 1;
   }
+  room -= unpaid;
   while (room > 0 && draft.next < completions) {
     start(draft, { index: draft.next, epoch: 0, phase: 'Waiting', failures: 0, detail: {} });
     room -= 1;
@@ -145,8 +153,11 @@ function fill(draft: JobDraft): void {
 /** I8: the next epoch of the slot, made in the commit that stores it. */
 function start(draft: JobDraft, before: Slot): void {
   const epoch = before.epoch + 1;
-  const { lost, replaces } = before.detail;
-  const detail = { ...(lost !== undefined && { lost }), ...(replaces === true && { replaces }) };
+  const { lost, replaces, wait } = before.detail;
+  const detail = {
+    ...{ ...(lost !== undefined && { lost }), ...(replaces === true && { replaces }) },
+    ...(wait !== undefined && { wait }),
+  };
   const slot: Slot = { index: before.index, epoch, phase: 'Active', failures: before.failures, detail };
   draft.put(slot);
   draft.effects.push(...startEpoch(draft.owner, slot, replaces === true));

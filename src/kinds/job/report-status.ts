@@ -33,15 +33,18 @@ export function reportStatus(draft: JobDraft, phase: JobPhase): JobStatus {
 
 function explain(draft: JobDraft, phase: JobPhase): { reason?: string | undefined; message?: string | undefined } {
   const { capped, ending, unfunded, waitReason, lastFailure } = draft.private;
+  const { metadata } = draft.job;
   // Once it is over, why it ended stays as it was said.
   if (ending !== undefined) return { reason: ending.reason, message: ending.message };
   switch (phase) {
     case 'Succeeded':
       return { reason: 'Completed' };
     case 'Suspended':
-      return capped === true
-        ? { reason: MAX_COST_REACHED, message: 'it has cost what maxCostUSD allows: raise that to go on' }
-        : { reason: 'Suspended' };
+      if (capped === undefined) return { reason: 'Suspended' };
+      return {
+        reason: MAX_COST_REACHED,
+        message: `it has cost what maxCostUSD${capped === true || capped.uid === metadata.uid ? '' : ' of its owner'} allows: raise that to go on`,
+      };
     case 'Pending':
     case 'Running':
       if (unfunded !== undefined) return unfunded;

@@ -9,6 +9,7 @@
  */
 import { IndexSet } from '../../api/ranges.js';
 import { rfc3339 } from '../../api/time.js';
+import type { MoneyWait } from '../attempts/money-wait.js';
 import type { SideStateStore, SlotRow } from '../machine.js';
 import type { JobOutput } from './status.js';
 
@@ -42,8 +43,8 @@ export interface SlotDetail {
   readonly replaces?: boolean | undefined;
   /** Waiting: not before this time, in ms since the epoch. */
   readonly retryAt?: number | undefined;
-  /** Waiting: how often money was refused in a row. */
-  readonly refusals?: number | undefined;
+  /** Money was refused, and it has had no place since. */
+  readonly wait?: MoneyWait | undefined;
   /** Why the last Attempt ended. */
   readonly reason?: string | undefined;
   readonly outputs?: readonly SlotOutput[] | undefined;

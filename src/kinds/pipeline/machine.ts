@@ -7,6 +7,7 @@
  * A stage whose Job a client cancels or deletes counts as failed. Source: spec, "Pipeline"; decisions, "Kinds not detailed".
  */
 import { toDecision } from '../attempts/decision.js';
+import { moneyWaits } from '../children/caps.js';
 import { ParentDraft, FRESH_PARENT, type ParentEnding, type ParentPrivate } from '../children/draft.js';
 import { checkState, takeParentMessage } from '../children/machine.js';
 import { reconcileParent, type ParentRules } from '../children/reconcile.js';
@@ -29,7 +30,11 @@ export const pipelineMachine: Machine<PipelineSpec, PipelineStatus, ParentPrivat
     if (!takeParentMessage(draft, phase, message)) return { outcome: 'Ignored' };
     const after = reconcileParent(draft, phase, rulesOf(pipeline.spec));
     const status = reportPipeline(draft, pipeline, after, failureOf(pipeline.spec.stages, draft));
-    return toDecision({ address, object: pipeline, private: kept }, draft, { status, changes: draft.changes() });
+    return toDecision({ address, object: pipeline, private: kept }, draft, {
+      status,
+      changes: draft.changes(),
+      volatile: moneyWaits(draft),
+    });
   },
   isTerminal: (status) => isFinished(status.phase),
 };

@@ -5,7 +5,7 @@
 import { replacementDelay } from '../attempts/back-off.js';
 import type { CollectedOutput, ObjectMessage } from '../object-message.js';
 import { DEFAULT_MAX_ATTEMPTS } from '../shapes/recovery.js';
-import { MAX_COST_REACHED, UNFUNDED } from '../attempts/holds.js';
+import { fundingReason, MAX_COST_REACHED, sayShortfall, UNFUNDED } from '../attempts/holds.js';
 import type { SingleAttemptDraft } from './draft.js';
 import { stopUnfunded } from './funding.js';
 import type { Failure, Live } from './state.js';
@@ -47,7 +47,9 @@ export function afterEnd(draft: SingleAttemptDraft, live: Live, change: AttemptC
       return;
     default:
       if (change.reason === UNFUNDED || change.reason === MAX_COST_REACHED) {
-        stopUnfunded(draft, change.reason, change.message);
+        const { shortfall } = change;
+        const reason = change.reason === MAX_COST_REACHED ? MAX_COST_REACHED : fundingReason(shortfall);
+        stopUnfunded(draft, reason, `Stopped: ${sayShortfall(shortfall)}`);
         return;
       }
       attemptLost(draft, live, change.reason, 'its Attempt was stopped from outside');

@@ -4,6 +4,8 @@
  */
 import { MAX_COST_REACHED, placeFirstHold } from '../attempts/holds.js';
 import { admitPayer } from '../attempts/payer.js';
+import { emit } from '../events/emit.js';
+import type { EventType } from '../events/table.js';
 import type { Message } from '../machine.js';
 import type { SingleAttemptDraft } from './draft.js';
 import type { SingleAttemptSpec } from './state.js';
@@ -25,11 +27,25 @@ export function admit(draft: SingleAttemptDraft, message: Message): void {
   draft.effects.push({ type: 'Money', operation });
 }
 
+/** `reason`: the code of what refused. */
 export function stopUnfunded(draft: SingleAttemptDraft, reason: string, message: string): void {
-  const isCap = reason === MAX_COST_REACHED;
-  draft.stop(
-    reason,
-    message === '' ? (isCap ? 'It has cost what maxCostUSD allows' : 'What it held is used up') : message,
-  );
+  draft.stop(reason, message);
   draft.keep({ recovering: undefined });
+  draft.condition('Funded', false, reason, message);
+  draft.effects.push(emit(eventOf(draft, reason === MAX_COST_REACHED ? 'max_cost_reached' : 'funding_lost'), message));
+}
+
+/** Its Attempt has a place, so it holds what it needs. */
+export function noteFunded(draft: SingleAttemptDraft): void {
+  const funded = draft.status.conditions?.find(({ type }) => type === 'Funded');
+  if (funded?.status !== 'False') return;
+  draft.condition('Funded', true, 'Funded', 'there is money for it again');
+  draft.effects.push(emit(eventOf(draft, 'funding_restored'), `it goes on at epoch ${draft.private.epoch}`));
+}
+
+function eventOf(
+  { self }: SingleAttemptDraft,
+  what: 'funding_lost' | 'funding_restored' | 'max_cost_reached',
+): EventType {
+  return self.kind === 'Workspace' ? `workspace.${what}` : `sandbox.${what}`;
 }

@@ -11,7 +11,7 @@ import type { ObjectMessage } from '../object-message.js';
 import { noteActivity } from './idle.js';
 import type { SingleAttemptDraft } from './draft.js';
 import { attemptLost, type AttemptChanged } from './ended.js';
-import { stopUnfunded } from './funding.js';
+import { noteFunded, stopUnfunded } from './funding.js';
 import type { Live } from './state.js';
 
 /** `ended`: what an end means for this kind; `live` is the Attempt as it was before. */
@@ -68,11 +68,13 @@ function takeAttempt(
     case 'Provisioning':
       if (live.phase !== 'Made') return false;
       draft.keepLive({ acknowledged: true, phase: 'Placed', wait: undefined });
+      noteFunded(draft);
       return true;
     case 'Running':
       if (live.phase !== 'Made' && live.phase !== 'Placed') return false;
       draft.keepLive({ acknowledged: true, phase: 'Running', wait: undefined, runningSince: change.time });
       noteRestored(draft, change.unrestored);
+      noteFunded(draft);
       draft.keep({ recovering: undefined });
       return true;
     default: {

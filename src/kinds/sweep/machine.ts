@@ -7,6 +7,7 @@
  * A cell that fails stops no other: the Sweep is over when all cells are (decisions, "Kinds not detailed").
  */
 import { toDecision } from '../attempts/decision.js';
+import { moneyWaits } from '../children/caps.js';
 import { ParentDraft, FRESH_PARENT, type ParentEnding } from '../children/draft.js';
 import { checkState, takeParentMessage } from '../children/machine.js';
 import { reconcileParent, type ParentRules } from '../children/reconcile.js';
@@ -31,7 +32,11 @@ export const sweepMachine: Machine<SweepSpec, SweepStatus, SweepPrivate, ChildTa
     const after = reconcileParent(draft, phase, rulesOf(sweep.spec));
     const best = draft.changes().reduce(fasterOf, draft.private.best);
     if (best !== undefined) draft.private = { ...draft.private, best };
-    return toDecision(current, draft, { status: reportSweep(draft, sweep, after), changes: draft.changes() });
+    return toDecision(current, draft, {
+      status: reportSweep(draft, sweep, after),
+      changes: draft.changes(),
+      volatile: moneyWaits(draft),
+    });
   },
   isTerminal: (status) => isFinished(status.phase),
 };

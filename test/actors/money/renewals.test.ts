@@ -19,10 +19,10 @@ const hold = (key: string, placedAt = 2_000): DueHold => ({
   owner: { uid: key, kind: 'Attempt', project: 'default', name: key },
 });
 
-const REFUSED: OperationResult = {
+const REFUSED = {
   ...{ outcome: 'Applied', fundedUntil: 9_000, funding: 'Refused' },
-  refusal: { key: 'x', by: 'Wallet', availableUSD: '0', neededUSD: '1' },
-};
+  refusal: { key: 'x', by: 'Wallet', counter: 'wallet', limitUSD: '1', availableUSD: '0', neededUSD: '1' },
+} as const satisfies OperationResult;
 
 /** Rounds until `after` of them have begun. The process began at 1,000 ms. */
 async function rounds(
@@ -41,6 +41,7 @@ async function rounds(
         if (begun > after) stop.abort();
         return Promise.resolve(new Map(world.due));
       },
+      refused: () => new Map(),
       ledger(org, operations) {
         world.members.push([org, operations.length]);
         return Promise.resolve(ledger(org, operations, world));

@@ -1,5 +1,6 @@
 /** What becomes of work whose hold could not be renewed: it goes on for as long as it is paid, then ends gracefully, and its owner waits or stops. */
 import test from 'ava';
+import type { HoldRefusal } from '../../../src/money/operation.js';
 import { attemptKind } from '../../../src/kinds/attempt/index.js';
 import type { AttemptStatus } from '../../../src/kinds/attempt/schema.js';
 import type { Message } from '../../../src/kinds/machine.js';
@@ -20,8 +21,12 @@ function told(content: ObjectMessage, kind = 'Attempt'): Message {
   return { type: 'MessageReceived', from: { address, uid: 'uid-0', version: 9 }, content };
 }
 
+const shortfall = (by: 'Budget' | 'Cap'): HoldRefusal => ({
+  ...{ key: 'uid-0', by, uid: 'limit', counter: by === 'Cap' ? 'cost/limit' : 'budget/limit/total', limitUSD: '2.00' },
+  ...{ name: by === 'Budget' ? 'team-a' : undefined, availableUSD: '0.00', neededUSD: '0.50' },
+});
 const refused = (by: 'Budget' | 'Cap', sequence = 3): Message =>
-  told({ type: 'FundingRefused', by, availableUSD: '0.00', until: UNTIL, sequence });
+  told({ type: 'FundingRefused', shortfall: shortfall(by), until: UNTIL, sequence });
 const fired: Message = { type: 'TimerFired', timer: 'unfunded', generation: 1 };
 
 test('work whose renewal is refused runs on until what it holds is used up, and is then stopped with its grace', (t) => {
@@ -51,21 +56,50 @@ test('money that comes in time lets it go on, and a late or repeated message of 
   t.is(ask(attemptKind, attempt('Failed', { work: 'Gone' }), refused('Budget')).outcome, 'Ignored');
 });
 
-test('a Sandbox whose Attempt ended for want of money stops, and only a client starts it again', (t) => {
-  for (const reason of ['Unfunded', 'MaxCostReached']) {
+test('work that is stopped for want of money tells its owner what refused it, and that it was an interruption', (t) => {
+  const waiting = decided(attemptKind, attempt('Running', { work: 'Live' }), refused('Budget'));
+  const stopping = decided(attemptKind, waiting, fired);
+  const ended = decided(attemptKind, stopping, {
+    ...{ type: 'Reported', report: { report: 'Exited', epoch: 1, exitCode: 0, outOfMemory: false, time: NOW } },
+  } as Message);
+  t.like(ended.object.status, { phase: 'Cancelled', reason: 'Unfunded', interruption: { trigger: 'Funding' } });
+  const [said] = ended.effects.flatMap((effect) => (effect.type === 'Tell' ? [effect.message] : []));
+  t.like(said, { type: 'AttemptChanged', reason: 'Unfunded', shortfall: shortfall('Budget') });
+});
+
+test('a Sandbox whose Attempt ended for want of money stops and says what refused it, and only a client starts it again', (t) => {
+  for (const [by, ended, reason, event] of [
+    ['Budget', 'Unfunded', 'BudgetExceeded', 'sandbox.funding_lost'],
+    ['Cap', 'MaxCostReached', 'MaxCostReached', 'sandbox.max_cost_reached'],
+  ] as const) {
     const born = { namespace: 'a', creationTimestamp: '2026-01-02T03:04:05Z' };
     const box = objectOf(sandboxKind, { image: 'svc/agent-tools' }, born);
     const made = decided(sandboxKind, at(box), { type: 'Created' });
     const changed = {
-      ...{ type: 'AttemptChanged', slot: 0, epoch: 1, lost: false, message: '', time: NOW },
-      ...{ phase: 'Cancelled', reason, gone: true },
+      ...{ type: 'AttemptChanged', slot: 0, epoch: 1, lost: false, message: '', time: NOW, shortfall: shortfall(by) },
+      ...{ phase: 'Cancelled', reason: ended, gone: true },
     } as ObjectMessage;
     const after = decided(sandboxKind, made, told(changed));
     t.like(after.object.status, { phase: 'Stopped', stopReason: reason });
+    const { conditions } = after.object.status as { conditions: { type: string }[] };
+    t.like(
+      conditions.find(({ type }) => type === 'Funded'),
+      { status: 'False', reason },
+    );
+    t.true(after.effects.some((effect) => effect.type === 'Emit' && effect.event === event));
     t.is((after.object.spec as { state: string }).state, 'Stopped');
     t.false(
       after.effects.some(({ type }) => type === 'CreateChild'),
       'nothing begins by itself',
     );
+    const { spec } = after.object;
+    const asked = { ...after, object: { ...after.object, spec: { ...(spec as object), state: 'Running' } } };
+    const again = decided(sandboxKind, asked, { type: 'Updated', before: after.object });
+    const placed = decided(
+      sandboxKind,
+      again,
+      told({ ...changed, epoch: 2, phase: 'Provisioning', reason: '', gone: undefined } as ObjectMessage),
+    );
+    t.true(placed.effects.some((effect) => effect.type === 'Emit' && effect.event === 'sandbox.funding_restored'));
   }
 });

@@ -379,21 +379,24 @@ test('one child begins however large it is', (t) => {
   t.is(owner.made.size, 2);
 });
 
-test('a cap that refuses one child lets all of them rest, and raising it lets them go on', (t) => {
+const CAP = { by: 'Cap', uid: 'uid-0', counter: 'cost/uid-0', limitUSD: '1.00' } as const;
+
+test('a child without room below the cap waits; once another was stopped by the cap all rest, and raising it lets them go on', (t) => {
   const owner = sweep({ repetitions: 3, maxParallel: 2, maxCostUSD: '1.00' });
   owner.hear(0, 'Running');
-  const refusedOne = owner.job(1);
   owner.decide({
     type: 'EffectFailed',
-    effect: { type: 'CreateChild', kind: 'Job', name: refusedOne, spec: {}, slot: 1 },
-    reason: 'MaxCostReached',
-    message: 'has 0.10 USD left',
+    effect: { type: 'CreateChild', kind: 'Job', name: owner.job(1), spec: {}, slot: 1 },
+    ...{ reason: 'MaxCostReached', message: 'has 0.10 USD left' },
+    shortfall: { key: 'a', ...CAP, availableUSD: '0.10', neededUSD: '0.50' },
   });
+  t.deepEqual(owner.asked('PatchChild'), []);
+  t.is((owner.object.status as SweepStatus).phase, 'Running');
+  owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'uid-0', limitUSD: '1.00' } }, 11);
   t.deepEqual(
     owner.asked('PatchChild').map(({ name, spec }) => [name, spec]),
     [[owner.job(0), { state: 'Suspended' }]],
   );
-  owner.hear(0, 'Suspended', {}, 11);
   t.like(owner.object.status, { phase: 'Suspended', reason: 'MaxCostReached' });
   t.is((owner.object.spec as { state: string }).state, 'Running');
   owner.change({ maxCostUSD: '2.00' });
@@ -405,5 +408,33 @@ test('a cap that refuses one child lets all of them rest, and raising it lets th
     owner.asked('PatchChild').map(({ spec }) => spec),
     [{ state: 'Running' }],
   );
+  t.is(owner.asked('CreateChild').length, 1, 'the one that waited is tried again');
   t.is((owner.object.status as SweepStatus).phase, 'Running');
+  owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'uid-0', limitUSD: '1.00' } }, 12);
+  t.is((owner.object.status as SweepStatus).phase, 'Running', 'what was told before the cap was raised is no news');
+});
+
+test('a child that money refuses is made when there is money for it, and a cap that is used up suspends the whole', (t) => {
+  const owner = sweep({ repetitions: 2, maxParallel: 2, maxCostUSD: '1.00' });
+  const refuse = (epoch: number): string =>
+    owner.decide({
+      type: 'EffectFailed',
+      effect: { type: 'CreateChild', kind: 'Job', name: owner.job(0), spec: {}, slot: 0 },
+      ...{ reason: 'MaxCostReached', message: `try ${epoch}` },
+      shortfall: { key: 'a', ...CAP, availableUSD: '0.10', neededUSD: '0.50' },
+    });
+  refuse(1);
+  const told = (content: ObjectMessage): void => {
+    const address = { org: 'o-1', kind: 'Sweep', project: 'a', name: 'one' };
+    owner.decide({ type: 'MessageReceived', from: { address, uid: 'uid-0', version: 0 }, content });
+  };
+  told({ type: 'MoneyFreed', counter: 'cost/uid-0', stopped: false, count: 1 });
+  t.deepEqual(
+    owner.asked('CreateChild').map(({ name }) => name),
+    [owner.job(0)],
+  );
+  refuse(2);
+  owner.hear(1, 'Succeeded');
+  told({ type: 'MoneyExhausted', counter: 'cost/uid-0', limitUSD: '1.00' });
+  t.like(owner.object.status, { phase: 'Suspended', reason: 'MaxCostReached' });
 });

@@ -3,6 +3,8 @@ import test from 'ava';
 import type { Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import type { LaterEffect } from '../../../src/kinds/effect.js';
+import type { HoldRefusal } from '../../../src/money/operation.js';
+import { attemptName } from '../../../src/kinds/attempts/names.js';
 import { jobKind } from '../../../src/kinds/job/index.js';
 import { slotTableStore } from '../../../src/kinds/job/slots.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
@@ -13,12 +15,14 @@ import { contextAt, NOW, objectOf } from '../decide.js';
 const ADDRESS: Address = { org: 'o-1', kind: 'Job', project: 'default', name: 'one' };
 
 class Job {
-  object: ApiObject = objectOf(jobKind, { command: ['true'], completions: 2, parallelism: 2, backoffLimit: 6 });
+  object: ApiObject;
   kept: unknown;
   readonly table = slotTableStore.open([]);
   last: Decision<unknown, unknown, unknown> = { outcome: 'Ignored' };
 
-  constructor() {
+  constructor(spec: object = {}) {
+    const whole = { command: ['true'], completions: 2, parallelism: 2, backoffLimit: 6, ...spec };
+    this.object = objectOf(jobKind, whole);
     this.decide({ type: 'Created' });
   }
 
@@ -30,6 +34,23 @@ class Job {
     this.kept = this.last.private ?? this.kept;
     for (const change of this.last.changes ?? []) slotTableStore.apply(this.table, change as SlotRow);
     return 'Next';
+  }
+
+  change(spec: object): string {
+    const before = this.object;
+    this.object = { ...before, spec: { ...Object(before.spec), ...spec } };
+    return this.decide({ type: 'Updated', before });
+  }
+
+  tell(content: ObjectMessage): string {
+    return this.decide({ type: 'MessageReceived', from: { address: ADDRESS, uid: 'uid-0', version: 0 }, content });
+  }
+
+  /** The Attempt of this index could not be made. */
+  refuse(index: number, epoch: number, shortfall: HoldRefusal, reason = 'BudgetExceeded'): string {
+    const name = attemptName(this.object.metadata, index, epoch);
+    const effect = { type: 'CreateChild', kind: 'Attempt', name, spec: { slot: index, epoch } } as const;
+    return this.decide({ type: 'EffectFailed', effect, reason, message: 'refused', shortfall });
   }
 
   hear(slot: number, epoch: number, phase: string, more: object = {}): string {
@@ -49,6 +70,21 @@ class Job {
 
   get sent(): readonly LaterEffect[] {
     return this.last.outcome === 'Volatile' ? this.last.volatile : [];
+  }
+
+  /** Attempts that the last decision asked for: `<index>.<epoch>`. */
+  get made(): readonly string[] {
+    return this.last.outcome === 'Next'
+      ? this.last.effects.flatMap((effect) => {
+          if (effect.type !== 'CreateChild') return [];
+          const { slot, epoch } = effect.spec as { slot: number; epoch: number };
+          return [`${slot}.${epoch}`];
+        })
+      : [];
+  }
+
+  get volatile(): readonly LaterEffect[] {
+    return this.last.outcome === 'Next' ? (this.last.volatile ?? []) : this.sent;
   }
 }
 
@@ -134,18 +170,65 @@ test('the first note of its image holds for all indexes, and none is taken of a 
   t.is(pinned(ended, 'a'), 'Ignored');
 });
 
-test('an index that money refuses waits and is tried again, and the Job says why until it runs', (t) => {
+const shortfall = (more: Partial<HoldRefusal> = {}): HoldRefusal => ({
+  ...{ key: 'a', by: 'Budget', uid: 'b', name: 'team-a', counter: 'budget/b/total', limitUSD: '2.00' },
+  ...{ availableUSD: '0.00', neededUSD: '0.50', ...more },
+});
+
+const waits = (job: Job): readonly LaterEffect[] => job.volatile.filter(({ type }) => type === 'AwaitMoney');
+
+test('indexes that money has stopped wait for more of it, and the Job says why until they run again', (t) => {
   const job = new Job();
   job.hear(0, 1, 'Running');
   job.hear(1, 1, 'Running');
-  job.hear(0, 1, 'Cancelled', { reason: 'Unfunded' });
-  job.hear(1, 1, 'Cancelled', { reason: 'Unfunded' });
+  job.hear(0, 1, 'Cancelled', { reason: 'Unfunded', shortfall: shortfall() });
+  job.hear(1, 1, 'Cancelled', { reason: 'Unfunded', shortfall: shortfall() });
   const status = (): JobStatus => job.object.status as JobStatus;
-  t.like(status(), { phase: 'Pending', reason: 'Unfunded', failed: 0 });
+  t.like(status(), { phase: 'Pending', reason: 'BudgetExceeded', failed: 0 });
   t.like(
     status().conditions?.find(({ type }) => type === 'Funded'),
-    { status: 'False', reason: 'Unfunded' },
+    { status: 'False', reason: 'BudgetExceeded' },
   );
+  const wait = { type: 'AwaitMoney', counter: 'budget/b/total', neededUSD: '0.50', above: '2.00' };
+  t.like(waits(job)[0], { ...wait, count: 2 });
   job.decide({ type: 'TimerFired', timer: 'retry', generation: 1 });
   t.is(status().phase, 'Pending');
+  t.is(job.made.length, 0, 'nothing is tried before it is woken');
+
+  t.is(job.tell({ type: 'MoneyFreed', counter: 'budget/b/total', stopped: false, count: 2 }), 'Ignored');
+  job.tell({ type: 'MoneyFreed', counter: 'budget/b/total', stopped: true, count: 1 });
+  t.deepEqual(job.made, ['0.2'], 'as many as there is money for');
+  job.refuse(0, 2, shortfall({ limitUSD: '3.00' }));
+  t.like(waits(job)[0], { ...wait, count: 2 }, 'more than the least of their limits');
+  job.tell({ type: 'MoneyFreed', counter: 'budget/b/total', stopped: true, count: 2 });
+  job.hear(0, 3, 'Running');
+  job.hear(1, 2, 'Running');
+  t.like(status(), { phase: 'Running', reason: undefined });
+  t.is(status().conditions?.find(({ type }) => type === 'Funded')?.status, 'True');
+});
+
+test('an index that money refuses keeps its room: the next ones are not tried in its place', (t) => {
+  const job = new Job({ completions: 50, parallelism: 2 });
+  job.refuse(0, 1, shortfall());
+  job.refuse(1, 1, shortfall());
+  t.is((job.object.status as JobStatus).attempts, 2);
+  t.like(waits(job)[0], { count: 2, above: undefined });
+});
+
+test('a first hold that finds no room below the cap waits for what others give back, and a cap that is used up suspends the Job', (t) => {
+  const cap = { by: 'Cap', uid: 'uid-0', name: undefined, counter: 'cost/uid-0', limitUSD: '1.00' } as const;
+  const job = new Job({ completions: 2, parallelism: 2, maxCostUSD: '1.00' });
+  const status = (): JobStatus => job.object.status as JobStatus;
+  job.hear(0, 1, 'Running');
+  job.refuse(1, 1, shortfall(cap), 'MaxCostReached');
+  t.like(status(), { phase: 'Running', reason: 'MaxCostReached', active: 1 });
+  job.hear(0, 1, 'Succeeded');
+  t.is(status().phase, 'Pending');
+  job.tell({ type: 'MoneyExhausted', counter: 'cost/uid-0', limitUSD: '1.00' });
+  t.like(status(), { phase: 'Suspended', reason: 'MaxCostReached' });
+  job.change({ maxCostUSD: '2.00' });
+  t.is(job.made.at(-1), '1.2');
+  job.hear(1, 2, 'Running');
+  job.hear(1, 2, 'Cancelled', { reason: 'MaxCostReached', shortfall: shortfall(cap) });
+  t.is(status().phase, 'Pending', 'the cap was raised while it stopped: it waits to be woken');
 });

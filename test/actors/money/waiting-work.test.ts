@@ -1,0 +1,165 @@
+/** What money has refused is woken when there is money for it: in order, as much as fits, and nothing else. */
+import test from 'ava';
+import { fitting, openWaitingWork, type WaitingWork } from '../../../actors/money/waiting-work.js';
+import type { Delivery } from '../../../actors/mailbox.js';
+import type { LaterEffect } from '../../../src/kinds/effect.js';
+import type { ObjectMessage } from '../../../src/kinds/object-message.js';
+import type { CounterRoom } from '../../../storage/ledger/limited-counters.js';
+
+const BUDGET = 'budget/b/total';
+const CAP = 'cost/job';
+const NOVEMBER = Date.parse('2026-11-20T00:00:00Z');
+
+type AwaitMoney = Extract<LaterEffect, { type: 'AwaitMoney' }>;
+
+function wait(since: number, more: Partial<AwaitMoney> = {}): AwaitMoney {
+  return { type: 'AwaitMoney', counter: BUDGET, neededUSD: '2', count: 1, since, ...more };
+}
+
+interface World {
+  readonly work: WaitingWork;
+  readonly told: [uid: string, message: ObjectMessage][];
+  /** By counter. */
+  readonly rooms: Map<string, Omit<CounterRoom, 'org' | 'counter'>>;
+  /** Refused renewals, by key. */
+  readonly refused: Map<string, string>;
+  now: number;
+  answer: Delivery;
+  /** Carries out this many rounds. */
+  rounds(count: number): Promise<void>;
+}
+
+function open(): World {
+  let left = 0;
+  let stop = new AbortController();
+  const rows = {
+    rooms: (names: readonly { readonly org: string; readonly counter: string }[]) =>
+      Promise.resolve(names.map(({ org, counter }) => ({ org, counter, ...(world.rooms.get(counter) ?? NO_LIMIT) }))),
+    refusing() {
+      left -= 1;
+      if (left <= 0) stop.abort();
+      return Promise.resolve([...new Set(world.refused.values())].map((counter) => ({ org: 'o', counter })));
+    },
+    refusedBy: (names: readonly { readonly counter: string }[]) =>
+      Promise.resolve(
+        [...world.refused]
+          .filter(([, counter]) => names.some((name) => name.counter === counter))
+          .map(([key]) => ({
+            ...{ org: 'o', key, sequence: 1, placedAt: 0 },
+            owner: { uid: key, kind: 'Attempt', project: 'default', name: key },
+          })),
+      ),
+  };
+  const work = openWaitingWork({
+    rows,
+    send(_to, uid, message) {
+      world.told.push([uid, message]);
+      return Promise.resolve(world.answer);
+    },
+    clock: () => world.now,
+    onProblem: (message) => {
+      throw new Error(message);
+    },
+  });
+  const world: World = {
+    ...{ work, told: [], rooms: new Map(), refused: new Map(), now: NOVEMBER, answer: 'Done' },
+    async rounds(count) {
+      for (let i = 0; i < count; i++) {
+        [left, stop] = [1, new AbortController()];
+        await work.run(stop.signal);
+        world.now += 10_000;
+      }
+    },
+  };
+  return world;
+}
+
+const NO_LIMIT = { availableUSD: '0', heldUSD: '0' };
+const LEFT = (availableUSD: string, limitUSD = '10', heldUSD = '1') => ({ availableUSD, limitUSD, heldUSD });
+const owner = (name: string) => ({ org: 'o', kind: 'Job', project: 'default', name });
+
+function add(world: World, uid: string, one: AwaitMoney): void {
+  world.work.add(owner(uid), uid, one);
+}
+
+test('the longest waiting come first, each as far as it fits; what needs more than is left is passed over', (t) => {
+  const entry = (since: number, neededUSD: string, count = 1) => ({ wait: wait(since, { neededUSD }), count });
+  const [late, first, large] = [entry(3, '2', 9), entry(1, '3'), entry(2, '8')];
+  t.deepEqual(fitting([late, large, first], LEFT('9'), 100), [
+    { entry: first, count: 1 },
+    { entry: late, count: 3 },
+  ]);
+  t.deepEqual(fitting([late], { availableUSD: '-5' }, 4), [{ entry: late, count: 4 }], 'nothing limits the counter');
+  t.deepEqual(fitting([late], LEFT('-5'), 4), []);
+});
+
+test('what was stopped is woken by a higher limit only, what has never begun by what is given back as well', async (t) => {
+  const world = open();
+  world.rooms.set(BUDGET, LEFT('6'));
+  add(world, 'stopped', wait(1, { above: '10' }));
+  add(world, 'new', wait(2));
+  await world.rounds(3);
+  const freed = { type: 'MoneyFreed', counter: BUDGET, count: 1 };
+  t.deepEqual(world.told, [['new', { ...freed, stopped: false }]], 'once each, until it says again that it waits');
+  world.rooms.set(BUDGET, LEFT('7', '11'));
+  await world.rounds(1);
+  t.deepEqual(world.told[1], ['stopped', { ...freed, stopped: true } as ObjectMessage]);
+});
+
+test('a Budget that is gone and a month that is over wake all that wait for them', async (t) => {
+  const world = open();
+  add(world, 'a', wait(1, { above: '10', count: 3 }));
+  await world.rounds(1);
+  const month = 'budget/m/2026-11';
+  world.rooms.set(month, LEFT('0'));
+  add(world, 'b', wait(1, { counter: month, above: '10' }));
+  await world.rounds(1);
+  t.deepEqual(
+    world.told.map(([uid]) => uid),
+    ['a'],
+  );
+  world.now = Date.parse('2026-12-01T00:00:00Z');
+  await world.rounds(1);
+  t.deepEqual(
+    world.told.map(([uid]) => uid),
+    ['a', 'b'],
+  );
+});
+
+test('one that could not be told is told again, and a cap below which nothing is held is told to be exhausted once', async (t) => {
+  const world = open();
+  world.answer = 'Retry';
+  world.rooms.set(BUDGET, LEFT('6'));
+  add(world, 'a', wait(1));
+  await world.rounds(1);
+  world.answer = 'Done';
+  await world.rounds(2);
+  t.is(world.told.length, 2);
+
+  world.rooms.set(CAP, LEFT('1', '10', '4'));
+  add(world, 'job', wait(1, { counter: CAP }));
+  await world.rounds(1);
+  t.is(world.told.length, 2, 'what is held may be given back');
+  world.rooms.set(CAP, LEFT('1', '10', '0'));
+  await world.rounds(2);
+  t.deepEqual(world.told.slice(2), [['job', { type: 'MoneyExhausted', counter: CAP, limitUSD: '10' }]]);
+});
+
+test('refused renewals are tried once, then when their counter has more, and before what waits to begin', async (t) => {
+  const world = open();
+  const tried = () => [...world.work.takeRefused().values()].flat().map(({ key }) => key);
+  world.rooms.set(BUDGET, LEFT('3'));
+  world.refused.set('hold', BUDGET);
+  add(world, 'new', wait(1));
+  await world.rounds(1);
+  t.deepEqual(tried(), ['hold']);
+  t.deepEqual(world.told, [], 'what runs has the first try');
+  await world.rounds(1);
+  t.deepEqual(tried(), []);
+  t.is(world.told.length, 1, 'it did not take what was left');
+  for (const room of [LEFT('4'), LEFT('4', '11')]) {
+    world.rooms.set(BUDGET, room);
+    await world.rounds(1);
+    t.deepEqual(tried(), ['hold']);
+  }
+});
