@@ -6,7 +6,6 @@ import { openLimitedCounters, type LimitedCounters } from './limited-counters.js
 import { openMailRows, type MailRows } from './mails.js';
 import { openProjectionRows, type ProjectionRows } from './projection.js';
 
-
 export interface LeaderRows extends ProjectionRows, CreditRows, LimitedCounters, MailRows {
   /** As `readDueHolds`. */
   due(now: number, limit: number): Promise<DueHolds>;

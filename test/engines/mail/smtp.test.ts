@@ -94,9 +94,9 @@ withOpenssl(
     t.teardown(plain.close);
     const login = { user: 'troupe', password: 'hunter2' };
     for (const given of [login, undefined]) {
-    const engine = await openSmtp({ server: clear(plain.port, { tls: 'StartTls', login: given }), from: FROM });
-    t.is((await engine.send(MAIL)).outcome, 'Retry');
-  }
+      const engine = await openSmtp({ server: clear(plain.port, { tls: 'StartTls', login: given }), from: FROM });
+      t.is((await engine.send(MAIL)).outcome, 'Retry');
+    }
     t.is(plain.received.length, 0);
 
     const { ca, key, cert } = await certificates();

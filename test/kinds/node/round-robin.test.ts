@@ -170,14 +170,14 @@ test('Plans stay within the capacity, and the book counts what it was told', (t)
             alive.delete(request.uid);
           }
           let load = book.load;
-          const plan = planGrants(book, load, CAPACITY, NOW, undefined).grants;
-          for (const granted of plan) {
+          const granting = planGrants(book, load, CAPACITY, NOW, undefined).grants;
+          for (const granted of granting) {
             if (!hasRoomFor(granted.amounts, load, CAPACITY)) throw new Error('granted beyond the capacity');
             load = add(load, granted.amounts);
             book.apply({ change: 'Holds', request: granted, heard: false, at: NOW });
           }
           if (JSON.stringify(load) !== JSON.stringify(book.load)) throw new Error('counted wrongly');
-          if (new Set(plan.map(({ uid }) => uid)).size !== plan.length) throw new Error('granted twice');
+          if (new Set(granting.map(({ uid }) => uid)).size !== granting.length) throw new Error('granted twice');
         }
         const counted = book.load.places + book.waitingCount;
         if (counted !== alive.size) throw new Error(`lost somebody: ${counted} of ${alive.size}`);

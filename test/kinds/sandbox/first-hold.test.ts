@@ -6,7 +6,10 @@ import { sandboxKind } from '../../../src/kinds/sandbox/index.js';
 import { FREE_BOOK } from '../../../src/money/price-book.js';
 import { at, contextAt, decided, objectOf } from '../decide.js';
 
-const FREE = { perHourUSD: '0', perCpuHourUSD: '0', perGiBMemoryHourUSD: '0', incrementSeconds: 1, minimumUSD: '0' };
+const FREE = {
+  ...{ perHourUSD: '0', perCpuHourUSD: '0', perGiBMemoryHourUSD: '0', minimumUSD: '0' },
+  ...{ incrementSeconds: 1, holdSeconds: 60, reserveSeconds: 60 },
+};
 
 test('a Sandbox whose Attempt is refused gives up the money that it held for it', (t) => {
   const offerings = { 'cpu-local': { ...FREE, perCpuHourUSD: '1' } };
