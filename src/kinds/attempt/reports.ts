@@ -145,13 +145,17 @@ function removed(current: This, kept: AttemptPrivate, time: number): AttemptDeci
     status,
     private: after,
     finalizers: (metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER),
-    effects: [...ended.effects, ...releaseHold(current, time, coveredOf(after)), ...release, ...proof],
+    effects: [...ended.effects, ...releaseHold(current, time, coveredOf(after, time - finished)), ...release, ...proof],
   });
 }
 
-/** What the service's own fault has cost it: the start and the teardown of what was lost. */
-function coveredOf({ lost }: AttemptPrivate): readonly Segment[] {
-  return lost === true ? ['Boot', 'Teardown'] : [];
+/** Nothing of the work is left to be saved when it has ended: a longer teardown is one that the service was late for. */
+const TEARDOWN_MS = 10_000;
+
+/** What the service's own fault has cost it: the start and the teardown of what was lost, and a teardown that it was away or late for. */
+function coveredOf({ lost }: AttemptPrivate, teardownMs: number): readonly Segment[] {
+  if (lost === true) return ['Boot', 'Teardown'];
+  return teardownMs > TEARDOWN_MS ? ['Teardown'] : [];
 }
 
 function unreported(kept: AttemptPrivate): Verdict {

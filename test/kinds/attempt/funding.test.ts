@@ -1,6 +1,9 @@
 /** What becomes of work whose hold could not be renewed: it goes on for as long as it is paid, then ends gracefully, and its owner waits or stops. */
 import test from 'ava';
+import { rfc3339Millis } from '../../../src/api/time.js';
 import type { HoldRefusal } from '../../../src/money/operation.js';
+import { payerAnnotations } from '../../../src/kinds/attempts/payer.js';
+import { termsAnnotations } from '../../../src/kinds/attempts/terms.js';
 import { attemptKind } from '../../../src/kinds/attempt/index.js';
 import type { AttemptStatus } from '../../../src/kinds/attempt/schema.js';
 import type { Message } from '../../../src/kinds/machine.js';
@@ -102,4 +105,25 @@ test('a Sandbox whose Attempt ended for want of money stops and says what refuse
     );
     t.true(placed.effects.some((effect) => effect.type === 'Emit' && effect.event === 'sandbox.funding_restored'));
   }
+});
+
+test('a teardown that the service was away or late for is paid by the service, and so is the start of what it lost', (t) => {
+  const terms = 'pricebook=2026-01,offering=cpu-local,rate=1,increment=1s,minimum=0.00';
+  const annotations = {
+    ...termsAnnotations(terms),
+    ...payerAnnotations({ project: 'a', labels: {}, costs: [] }),
+  };
+  const covered = (proof: number, kept: object) => {
+    const { object } = attempt('Succeeded', {});
+    const status = { ...(object.status as AttemptStatus), timings: { finishedTime: rfc3339Millis(NOW) } };
+    const ended = at({ ...object, metadata: { ...object.metadata, annotations }, status }, { work: 'Going', ...kept });
+    const report = { report: 'Removed', epoch: 1, time: NOW + proof } as const;
+    const { effects } = decided(attemptKind, ended, { type: 'Reported', report });
+    return effects.flatMap((one) =>
+      one.type === 'Money' && one.operation.op === 'Release' ? one.operation.covered : [],
+    );
+  };
+  t.deepEqual(covered(10_000, {}), []);
+  t.deepEqual(covered(10_001, {}), ['Teardown']);
+  t.deepEqual(covered(1, { lost: true }), ['Boot', 'Teardown']);
 });
