@@ -5,7 +5,7 @@ import { amountOfHold, type Hold, type Part } from './hold.js';
 import type { HoldRefusal } from './operation.js';
 import { countersOf } from './payer.js';
 import { FEW_UNITS, MANY_UNITS, neededFor, partsOf } from './renewal.js';
-import { showUSD, USD, ZERO } from './usd.js';
+import { readUSD, showUSD, USD, ZERO } from './usd.js';
 
 /** Share of what is free that all holders of a counter may take together, where money is not plenty. */
 const SHARE = 0.5;
@@ -18,7 +18,7 @@ export type Renewal =
 export function fits(book: Book, own: readonly Part[], parts: readonly Part[]): boolean {
   return parts.every(({ counter, amountUSD }) => {
     const room = roomOn(book, own, counter);
-    return room === undefined || room.gte(amountUSD) || new USD(amountUSD).isZero();
+    return room === undefined || room.gte(readUSD(amountUSD)) || readUSD(amountUSD).isZero();
   });
 }
 
@@ -55,8 +55,14 @@ export function refusalOn(book: Book, key: string, counter: string, parts: reado
  * as many as the share has, else few, else what keeps it at least one unit ahead. Precondition: it is charged until now.
  */
 export function renewedParts(book: Book, hold: Hold, now: number): Renewal {
-  const split = (amount: USD): readonly Part[] =>
-    partsOf(hold, amount, now, (at) => countersOf(hold.payer, book.budgets.values(), at));
+  // Asked again for each number of units that is tried.
+  const known = new Map<number, readonly string[]>();
+  const countersAt = (at: number): readonly string[] => {
+    const counters = known.get(at) ?? countersOf(hold.payer, book.budgets.values(), at);
+    known.set(at, counters);
+    return counters;
+  };
+  const split = (amount: USD): readonly Part[] => partsOf(hold, amount, now, countersAt);
   const held = amountOfHold(hold);
   if (hold.billing === undefined) return renewed(book, hold, [split(held)]);
   const few = mostUnits(book, hold, split) ?? FEW_UNITS;
@@ -75,27 +81,35 @@ function renewed(book: Book, hold: Hold, choices: readonly (readonly Part[])[]):
 
 /** The most units, up to many, that take no more than the hold's share of any counter. Undefined: not even few. */
 function mostUnits(book: Book, hold: Hold, split: (amount: USD) => readonly Part[]): number | undefined {
-  const plenty = (units: number): boolean => fitsShare(book, hold.parts, split(neededFor(hold, units)));
+  const most = new Map<string, USD | undefined>();
+  const mostOn = (counter: string): USD | undefined => {
+    if (!most.has(counter)) most.set(counter, shareOn(book, hold.parts, counter));
+    return most.get(counter);
+  };
+  const plenty = (units: number): boolean =>
+    split(neededFor(hold, units)).every(
+      ({ counter, amountUSD }) => amountUSD === '0' || (mostOn(counter)?.gte(readUSD(amountUSD)) ?? true),
+    );
   if (!plenty(FEW_UNITS)) return undefined;
   // What is needed grows with the units.
-  let [most, tooMany] = [FEW_UNITS, MANY_UNITS + 1];
-  while (tooMany - most > 1) {
-    const middle = most === FEW_UNITS && tooMany > MANY_UNITS ? MANY_UNITS : Math.floor((most + tooMany) / 2);
-    if (plenty(middle)) most = middle;
+  let [enough, tooMany] = [FEW_UNITS, MANY_UNITS + 1];
+  while (tooMany - enough > 1) {
+    const middle = enough === FEW_UNITS && tooMany > MANY_UNITS ? MANY_UNITS : Math.floor((enough + tooMany) / 2);
+    if (plenty(middle)) enough = middle;
     else tooMany = middle;
   }
-  return most;
+  return enough;
 }
 
-function fitsShare(book: Book, own: readonly Part[], parts: readonly Part[]): boolean {
-  return parts.every(({ counter, amountUSD }) => {
-    const free = availableOn(book, counter);
-    if (free === undefined) return true;
-    const share = USD.max(0, free)
-      .times(SHARE)
-      .div(Math.max(1, book.counter(counter).holders));
-    return share.plus(ownOn(own, counter)).gte(amountUSD) && fits(book, own, parts);
-  });
+/** The most that a hold takes of a counter where money is not plenty: what it has, and its share of what is free. Undefined: nothing limits it. */
+function shareOn(book: Book, own: readonly Part[], counter: string): USD | undefined {
+  const free = availableOn(book, counter);
+  if (free === undefined) return undefined;
+  const share = USD.max(0, free)
+    .times(SHARE)
+    .div(Math.max(1, book.counter(counter).holders));
+  const has = ownOn(own, counter);
+  return USD.min(share, free).plus(has);
 }
 
 /** What is free on a counter and what the hold has there already. Undefined: nothing limits it. */
@@ -105,5 +119,5 @@ function roomOn(book: Book, own: readonly Part[], counter: string): USD | undefi
 
 function ownOn(own: readonly Part[], counter: string): USD {
   const part = own.find((one) => one.counter === counter);
-  return part === undefined ? ZERO : new USD(part.amountUSD);
+  return part === undefined ? ZERO : readUSD(part.amountUSD);
 }

@@ -6,7 +6,7 @@ import { parseCounter, WALLET } from './counters.js';
 import type { Hold, Part, Segment } from './hold.js';
 import type { BudgetLimit, WalletMode } from './limits.js';
 import type { Usage } from './payer.js';
-import { sumUSD, USD, ZERO } from './usd.js';
+import { readUSD, sumUSD, type USD, ZERO } from './usd.js';
 
 export interface Counter {
   readonly counter: string;
@@ -156,12 +156,23 @@ export function openBook(state: BookState): Book {
 
   const counter = (name: string): Counter => counters.get(name) ?? emptyCounter(name);
 
-  function addHeld(parts: readonly Part[], sign: 1 | -1): void {
-    for (const { counter: name, amountUSD } of parts) {
-      const before = counter(name);
-      const heldUSD = before.heldUSD.plus(new USD(amountUSD).times(sign));
-      put(counters, name, { ...before, heldUSD, holders: before.holders + sign });
+  function addHeld(name: string, amount: USD, holders: number): void {
+    if (holders === 0 && amount.isZero()) return;
+    const before = counter(name);
+    put(counters, name, { ...before, heldUSD: before.heldUSD.plus(amount), holders: before.holders + holders });
+  }
+
+  /** A counter of which the hold has as much as before is not touched. */
+  function exchangeParts(before: readonly Part[], after: readonly Part[]): void {
+    if (before === after) return;
+    const left = new Map(before.map((part) => [part.counter, part.amountUSD]));
+    for (const { counter: name, amountUSD } of after) {
+      const had = left.get(name);
+      left.delete(name);
+      if (had === undefined) addHeld(name, readUSD(amountUSD), 1);
+      else if (had !== amountUSD) addHeld(name, readUSD(amountUSD).minus(readUSD(had)), 0);
     }
+    for (const [name, had] of left) addHeld(name, readUSD(had).negated(), -1);
   }
 
   return {
@@ -197,8 +208,7 @@ export function openBook(state: BookState): Book {
     setCounter: (next) => put(counters, next.counter, next),
     setGrant: (grant) => put(grants, grant.uid, grant),
     setHold(key, hold) {
-      addHeld(holds.get(key)?.parts ?? [], -1);
-      addHeld(hold?.parts ?? [], 1);
+      exchangeParts(holds.get(key)?.parts ?? [], hold?.parts ?? []);
       put(holds, key, hold);
     },
     addOnce(key) {
@@ -244,5 +254,5 @@ function limitOf({ budgets, caps }: Pick<Book, 'budgets' | 'caps'>, name: string
   if (parsed.of === 'Cost') return caps.get(parsed.uid);
   if (parsed.of === 'Wallet') return undefined;
   const budget = budgets.get(parsed.uid);
-  return budget?.action === 'Block' ? new USD(budget.limitUSD) : undefined;
+  return budget?.action === 'Block' ? readUSD(budget.limitUSD) : undefined;
 }

@@ -16,7 +16,7 @@ import {
   type Part,
   type Segment,
 } from './hold.js';
-import { roundUSD, USD, ZERO } from './usd.js';
+import { readUSD, roundUSD, USD, ZERO } from './usd.js';
 
 export interface Charge {
   readonly segment: Segment;
@@ -129,7 +129,7 @@ function settle(
 function take(parts: readonly Part[], counters: ReadonlySet<string>, amount: USD): readonly Part[] {
   if (amount.isZero()) return parts;
   return parts.map((part) =>
-    counters.has(part.counter) ? { ...part, amountUSD: new USD(part.amountUSD).minus(amount).toFixed() } : part,
+    counters.has(part.counter) ? { ...part, amountUSD: readUSD(part.amountUSD).minus(amount).toFixed() } : part,
   );
 }
 

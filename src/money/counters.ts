@@ -19,15 +19,42 @@ export function budgetCounter(uid: string, period: string): string {
   return `budget/${uid}/${period}`;
 }
 
+const OF_WALLET: CounterName = { of: 'Wallet' };
+const COST = 'cost/';
+/** Every hold has the same few Budgets. Full: forgotten at once (I10). */
+const MOST_KNOWN = 4_096;
+const known = new Map<string, CounterName>();
+
 export function parseCounter(counter: string): CounterName {
-  if (counter === WALLET) return { of: 'Wallet' };
-  const [of, uid = '', period = ''] = counter.split('/');
-  return of === 'cost' ? { of: 'Cost', uid } : { of: 'Budget', uid, period };
+  if (counter === WALLET) return OF_WALLET;
+  if (counter.startsWith(COST)) return { of: 'Cost', uid: counter.slice(COST.length) };
+  let name = known.get(counter);
+  if (name === undefined) {
+    const [, uid = '', period = ''] = counter.split('/');
+    name = { of: 'Budget', uid, period };
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(counter, name);
+  }
+  return name;
 }
+
+/** A Budget's counter for one month. */
+export function isOfMonth(counter: string): boolean {
+  if (counter === WALLET || counter.startsWith(COST)) return false;
+  const name = parseCounter(counter);
+  return name.of === 'Budget' && name.period !== 'total';
+}
+
+/** The month that was asked for last, which nearly always is asked for again. */
+let last = { from: 0, end: 0, month: '' };
 
 /** The UTC month of a time in ms. */
 export function monthOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 7);
+  if (at < last.from || at >= last.end) {
+    const month = new Date(at).toISOString().slice(0, 7);
+    last = { from: Date.parse(`${month}-01T00:00:00Z`), end: periodEnd(at), month };
+  }
+  return last.month;
 }
 
 /** The part of a counter's name that says when: the month of `at` (ms), or `total`. */

@@ -2,10 +2,10 @@
  * A hold: money that is set aside for one piece of work, and where the billing of that work stands. Its row has everything that a charge
  * or a renewal is computed from, so no caller can be out of date.
  */
-import { parseCounter, type CounterName } from './counters.js';
+import { isOfMonth, parseCounter } from './counters.js';
 import type { CostOwner, Payer } from './payer.js';
 import { MS_PER_HOUR, type Terms } from './terms.js';
-import { ceilUSD, roundUSD, sumUSD, USD, ZERO } from './usd.js';
+import { ceilUSD, readUSD, roundUSD, sumUSD, USD, ZERO } from './usd.js';
 
 export { MS_PER_HOUR, type Terms };
 
@@ -106,27 +106,30 @@ export function billedMsOf(hold: Hold): number {
 
 /** What the hold has where no month matters; the largest of the parts of months when nothing else is there. */
 export function amountOfHold(hold: Pick<Hold, 'parts'>): USD {
-  const parts = hold.parts.filter(({ counter }) => !isMonthly(parseCounter(counter)));
-  return parts.length === 0 ? ZERO : USD.min(...parts.map(({ amountUSD }) => amountUSD));
+  return leastOf(hold.parts.filter(({ counter }) => !isOfMonth(counter)).map(({ amountUSD }) => amountUSD));
 }
 
-export function isMonthly(name: CounterName): name is Extract<CounterName, { of: 'Budget' }> {
-  return name.of === 'Budget' && name.period !== 'total';
+/** Of none: nothing. Nearly always all of them are the same text. */
+function leastOf([first, ...others]: readonly string[]): USD {
+  if (first === undefined) return ZERO;
+  const different = others.filter((amount) => amount !== first);
+  return different.length === 0 ? readUSD(first) : USD.min(first, ...different);
 }
 
 /** Budgets by month in which the hold has a part, of whichever month. */
 function monthlyBudgets(hold: Pick<Hold, 'parts'>): Set<string> {
   const uids = new Set<string>();
   for (const { counter } of hold.parts) {
+    if (!isOfMonth(counter)) continue;
     const name = parseCounter(counter);
-    if (isMonthly(name)) uids.add(name.uid);
+    if (name.of === 'Budget') uids.add(name.uid);
   }
   return uids;
 }
 
 /** The counters in which a charge of this month counts. */
 export function countersIn(hold: Pick<Hold, 'parts'>, period: string): readonly string[] {
-  const others = hold.parts.map(({ counter }) => counter).filter((counter) => !isMonthly(parseCounter(counter)));
+  const others = hold.parts.map(({ counter }) => counter).filter((counter) => !isOfMonth(counter));
   return [...others, ...[...monthlyBudgets(hold)].map((uid) => `budget/${uid}/${period}`)];
 }
 
@@ -134,7 +137,7 @@ export function countersIn(hold: Pick<Hold, 'parts'>, period: string): readonly 
 export function capacityIn(hold: Pick<Hold, 'parts'>, period: string): USD {
   const amounts = new Map(hold.parts.map(({ counter, amountUSD }) => [counter, amountUSD]));
   const counters = countersIn(hold, period);
-  return counters.length === 0 ? ZERO : USD.min(...counters.map((counter) => amounts.get(counter) ?? '0'));
+  return leastOf(counters.map((counter) => amounts.get(counter) ?? '0'));
 }
 
 export function hasMonthlyParts(hold: Pick<Hold, 'parts'>): boolean {

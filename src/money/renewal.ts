@@ -1,12 +1,11 @@
 /** Computes how much a hold needs for so much time, on which counters, how long it lasts, and when it is to be renewed. Pure. */
-import { monthOf, parseCounter, periodEnd } from './counters.js';
+import { isOfMonth, monthOf, periodEnd } from './counters.js';
 import {
   amountOfHold,
   billedMsOf,
   capacityIn,
   ceilTo,
   hasMonthlyParts,
-  isMonthly,
   MS_PER_HOUR,
   priceOf,
   reserveOf,
@@ -46,12 +45,12 @@ export function partsOf(
   countersAt: (at: number) => readonly string[],
 ): readonly Part[] {
   const end = periodEnd(now);
-  const parts = (at: number, monthly: USD): Part[] =>
-    countersAt(at).map((counter) => {
-      const share = isMonthly(parseCounter(counter)) ? monthly : amount;
-      return { counter, amountUSD: share.toFixed() };
-    });
-  const onlyMonthly = ({ counter }: Part): boolean => isMonthly(parseCounter(counter));
+  const whole = amount.toFixed();
+  const parts = (at: number, monthly: USD): Part[] => {
+    const share = monthly === amount ? whole : monthly.toFixed();
+    return countersAt(at).map((counter) => ({ counter, amountUSD: isOfMonth(counter) ? share : whole }));
+  };
+  const onlyMonthly = ({ counter }: Part): boolean => isOfMonth(counter);
   if (hold.billing === undefined) {
     const soon = now + UNITS_BEFORE_END * hold.terms.unitMs >= end;
     return soon ? [...parts(now, amount), ...parts(end, amount).filter(onlyMonthly)] : parts(now, amount);

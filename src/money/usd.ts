@@ -6,6 +6,21 @@ export type USD = Decimal;
 
 export const ZERO = new USD(0);
 
+/** All parts of a hold have the same few amounts. Full: forgotten at once (I10). */
+const MOST_KNOWN = 4_096;
+const known = new Map<string, USD>();
+
+/** A decimal that was written by these rules before. Its value never changes, so it is shared. */
+export function readUSD(text: string): USD {
+  let amount = known.get(text);
+  if (amount === undefined) {
+    amount = new USD(text);
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(text, amount);
+  }
+  return amount;
+}
+
 /** Decimals that an amount may have. */
 const PLACES = 9;
 /** Eleven digits before the point and nine after it: what `numeric(20,9)` holds. */

@@ -50,13 +50,13 @@ export function counterOf([
 
 /** What has changed: added to the row, so that nothing that was not read is overwritten. */
 export function counterChange(org: string, before: Counter, after: Counter): Record<string, unknown> {
-  const more = (segment: Segment): string =>
-    (after.segments[segment] ?? ZERO).minus(before.segments[segment] ?? ZERO).toFixed();
+  const difference = (is: USD = ZERO, was: USD = ZERO): string => (is === was ? '0' : is.minus(was).toFixed());
+  const more = (segment: Segment): string => difference(after.segments[segment], before.segments[segment]);
   return {
     ...{ org, counter: after.counter, covered: after.covered, holders: after.holders - before.holders },
-    spent: after.spentUSD.minus(before.spentUSD).toFixed(),
-    held: after.heldUSD.minus(before.heldUSD).toFixed(),
-    opening: after.openingUSD.minus(before.openingUSD).toFixed(),
+    spent: difference(after.spentUSD, before.spentUSD),
+    held: difference(after.heldUSD, before.heldUSD),
+    opening: difference(after.openingUSD, before.openingUSD),
     ...{ boot: more('Boot'), running: more('Running'), restore: more('Restore'), teardown: more('Teardown') },
   };
 }

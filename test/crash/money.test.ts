@@ -5,7 +5,7 @@
  * is held, every object says what was posted for it and says once that this is final, and what a Budget has left can be had to the last nano.
  *
  * `MONEY_CRASH_ROUNDS` (3) and `CRASH_SEED` (of the clock; printed) repeat or prolong a run. From 10 rounds on the service is away in truth,
- * for more than a minute; in fewer, what is billed is made older meanwhile.
+ * for more than two minutes; in fewer, what is billed is made older meanwhile.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -33,8 +33,8 @@ const WHOLE = ROUNDS >= 10;
 const MOST_DONE = 14;
 /** Between the last of them and the kill, at most. */
 const MOST_MS = 60;
-/** Longer than a hold of one unit lasts. */
-const AWAY_MS = 75_000;
+/** Longer than a hold of one unit lasts, with its reserve. */
+const AWAY_MS = 135_000;
 const AGED_MS = 2 * 3_600_000;
 /** On a busy machine what takes a second may take many. */
 const PATIENCE_MS = 120_000;
