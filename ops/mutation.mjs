@@ -1,15 +1,17 @@
 /**
- * `npm run test:mutation [-- --mutants 300 --seed 1 --minutes 30 --workers 2 --only src/money]`: puts small faults into the pure code, one at a time,
+ * `npm run test:mutation [-- --mutants 300 --seed 1 --minutes 30 --workers 2 --only src/money --postgres]`: puts small faults into the pure code, one at a time,
  * and says how many of them a test notices. What no test notices is listed with its place: a missing test, or a fault that is none.
  *
  * A seeded sample, so that two runs of the same code with the same seed try the same faults. Each is tried in a copy of the build, by the
  * pure tests that run its place, the nearest first; the first that fails is enough. Each test file runs once without a fault before that:
  * one that fails is left out, and V8's coverage says which places it runs. A fault in a place that no test runs lives without a try.
- * It measures tests, not code: no part of `npm test`.
+ * With `--postgres` a server is started for the run, and there are faults in what the commit does about money as well, tried by the tests of
+ * the ledger in storage. It measures tests, not code: no part of `npm test`.
  */
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readCoverage, wasRun } from './mutation/coverage.mjs';
 import { mutantsOf } from './mutation/mutants.mjs';
@@ -23,6 +25,7 @@ const { values: options } = parseArgs({
     minutes: { type: 'string', default: '30' },
     workers: { type: 'string', default: '2' },
     only: { type: 'string', default: '' },
+    postgres: { type: 'boolean', default: false },
   },
 });
 
@@ -33,6 +36,9 @@ const PURE = [
   /^src\/kinds\/(attempts|single-attempt)\//,
   /^actors\/(mailbox|hub\/ring)\.js$/,
 ];
+/** What the commit does about money, and the tests that need nothing for it but a Postgres. */
+const LEDGER = /^storage\/(ledger\/|commit\/admit-money)/;
+const LEDGER_TESTS = /^test\/storage\/ledger/;
 /** Tests that need a server, and so cannot be had for each fault. */
 const IMPURE = /^(storage|http|src\/app)\/|^test\/(e2e|support\/postgres)/;
 /** Test files that a fault is tried by. What runs as a module is loaded counts as run by all that load it. */
@@ -125,19 +131,44 @@ const main = async () => {
   const tests = files
     .filter((file) => file.startsWith('test/') && file.endsWith('.test.js'))
     .map((file) => ({ file, reaches: distancesFrom(file, importsOf) }))
-    .filter(({ reaches }) => ![...reaches.keys()].some((file) => IMPURE.test(file)));
-  const pure = files.filter((file) => PURE.some((part) => part.test(file)) && file.startsWith(options.only));
+    .filter(
+      ({ file, reaches }) =>
+        (options.postgres && LEDGER_TESTS.test(file)) || ![...reaches.keys()].some((other) => IMPURE.test(other)),
+    );
+  const tried = options.postgres ? [...PURE, LEDGER] : PURE;
+  const pure = files.filter((file) => tried.some((part) => part.test(file)) && file.startsWith(options.only));
   const all = pure.flatMap((file) => mutantsOf(readFileSync(join(dist, file), 'utf8')).map((at) => ({ file, ...at })));
   const chosen = sample(all, Number(options.mutants), openRandom(Number(options.seed)));
   process.stdout.write(`${chosen.length} of ${all.length} faults in ${pure.length} files, seed ${options.seed}\n`);
 
   const scratch = openScratch();
+  const server = options.postgres ? await startPostgres(scratch) : undefined;
   try {
     await tryAll(chosen, tests, scratch);
   } finally {
+    if (server !== undefined) await stop(server);
     rmSync(scratch, { recursive: true, force: true });
   }
 };
+
+/** One for all tests of the run: each makes a database of its own there. */
+const startPostgres = async (scratch) => {
+  const announcement = join(scratch, 'postgres.json');
+  const program = join(dist, 'test', 'support', 'postgres-server.js');
+  const child = spawn(process.execPath, [program, String(process.pid), announcement], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  for (const until = performance.now() + TRY_MS; !existsSync(announcement); await delay(20))
+    if (child.exitCode !== null || performance.now() > until) throw new Error('Postgres did not start');
+  process.env.TEST_DATABASE_URL = JSON.parse(readFileSync(announcement, 'utf8')).url;
+  return child;
+};
+
+const stop = (child) =>
+  new Promise((done) => {
+    child.once('exit', done);
+    child.kill('SIGTERM');
+  });
 
 const tryAll = async (chosen, tests, scratch) => {
   const copies = Array.from({ length: Number(options.workers) }, (_, index) => copyBuild(scratch, `copy-${index}`));
