@@ -131,6 +131,11 @@ export function openMetrics({ log, lostLines, version, pool, active }: MetricsOp
         'Things that differed in the last audit of the ledger.',
         () => auditor.view().lastPass?.findings ?? 0,
       );
+      gauge(
+        'troupe_ledger_last_audit_timestamp_seconds',
+        'When the last whole audit of the ledger ended; 0: none has since this process became the active one.',
+        () => seconds(auditor.view().lastPass?.endTime ?? 0),
+      );
     },
     followDisk(disk) {
       gauge('troupe_disk_free_bytes', 'Bytes free on the fullest disk of data directory and blobs.', disk.free);

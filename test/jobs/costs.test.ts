@@ -1,9 +1,12 @@
 /** What work costs: holds that come and go with it, charges that add up, and the caps of Jobs. What the ledger says is read from the database. */
+import { readFileSync } from 'node:fs';
 import test from 'ava';
 import pg from 'pg';
 import { numberAt, objectOf, textAt, valueAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 import { JOBS, openJobs, outcomeOf, phaseOf, sh, SMALL, type Jobs } from './jobs.js';
+
+const OPS_README = new URL('../../../ops/README.md', import.meta.url);
 
 let jobs: Jobs;
 let db: pg.Client;
@@ -86,7 +89,15 @@ test('a Job shows what it costs while it runs and when that is final, its Attemp
   });
   t.deepEqual(valueAt(passed, 'findings'), []);
   t.false((await jobs.client().get('/readyz')).text.includes('ledger'));
-  t.regex((await jobs.client().get('/metrics')).text, /troupe_ledger_findings 0/);
+  await until('metrics are of this second', async () =>
+    /troupe_ledger_last_audit_timestamp_seconds [1-9]/.test((await jobs.client().get('/metrics')).text),
+  );
+  const { text } = await jobs.client().get('/metrics');
+  t.regex(text, /troupe_ledger_findings 0/);
+  const [, documented = ''] = readFileSync(OPS_README, 'utf8').split('\n## Metrics\n');
+  const names = [...(documented.split('\n## ')[0] ?? '').matchAll(/`([a-z]+(?:_[a-z]+)*)`/g)].map(([, name]) => name);
+  t.true(names.includes('ledger_findings'));
+  for (const name of names) t.regex(text, new RegExp(`^# HELP troupe_${name} \\S`, 'm'));
 });
 
 test('work holds money from its create on, and gives it up when it is suspended', async (t) => {
