@@ -229,7 +229,11 @@ function setBudget(book: Book, budget: BudgetLimit, now: number): void {
   if (known || budget.period !== 'Monthly') return;
   const counter = book.counter(budgetCounter(budget.uid, periodOf(budget.period, now)));
   const openingUSD = usedInMonth(book, budget, monthOf(now));
-  book.setCounter({ ...counter, openingUSD, spentUSD: counter.spentUSD.plus(openingUSD) });
+  book.setCounter({
+    ...counter,
+    openingUSD: counter.openingUSD.plus(openingUSD),
+    spentUSD: counter.spentUSD.plus(openingUSD),
+  });
 }
 
 function usedInMonth(book: Book, budget: BudgetLimit, month: string): USD {

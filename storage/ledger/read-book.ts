@@ -44,7 +44,7 @@ export async function readBooks(session: Pick<Session, 'rows'>, needs: readonly 
     session.rows<BudgetRow>('ledger budgets', () => BUDGETS, [orgs]),
     session.rows<[string, number, string]>('ledger holds', () => HOLDS, [json(keys.holds), json(keys.deleted)]),
     session.rows<CounterRow>('ledger counters', () => COUNTERS, [
-      ...[json(keys.holds), json(keys.deleted), json(keys.counters), orgs],
+      ...[json(keys.holds), json(keys.deleted), json(keys.counters), orgs, json(keys.budgets)],
     ]),
     session.rows<[string, string, string]>('ledger caps', () => CAPS, [
       ...[json(keys.holds), json(keys.deleted), json(keys.caps)],
@@ -146,6 +146,8 @@ interface Keys {
   readonly deleted: (OfOrg & { readonly uid: string })[];
   readonly counters: (OfOrg & { readonly counter: string })[];
   readonly caps: (OfOrg & { readonly uid: string })[];
+  /** That are set: one that was deleted has counters still. */
+  readonly budgets: (OfOrg & { readonly uid: string })[];
   readonly grants: (OfOrg & { readonly uid: string })[];
   readonly once: (OfOrg & { readonly key: string })[];
   /** Orgs with a Budget that may begin. */
@@ -156,7 +158,7 @@ interface Keys {
 function keysOf(needs: readonly LedgerNeeds[]): Keys {
   const orgs = new Set<string>();
   const keys: Omit<Keys, 'orgs'> = {
-    ...{ holds: [], deleted: [], counters: [], caps: [], grants: [], once: [], begun: [], corrected: [] },
+    ...{ holds: [], deleted: [], counters: [], caps: [], budgets: [], grants: [], once: [], begun: [], corrected: [] },
   };
   for (const { org, operations, deleted } of needs) {
     orgs.add(org);
@@ -186,6 +188,7 @@ function addKeys(keys: Omit<Keys, 'orgs'>, org: string, operation: MoneyOperatio
       keys.caps.push({ org, uid: operation.uid });
       return;
     case 'SetBudget':
+      keys.budgets.push({ org, uid: operation.budget.uid });
       if (operation.budget.period === 'Monthly') keys.begun.push({ org });
       return;
     case 'Credit':
@@ -220,7 +223,7 @@ const NAMED_HOLDS = `
 
 const HOLDS = `SELECT n.org, n.format, n.body FROM (${NAMED_HOLDS}) n`;
 
-/** Of the holds, of the payers ($3), and of all Budgets of the orgs ($4) for this month and those beside it. */
+/** Of the holds, of the payers ($3), and of all Budgets of the orgs ($4), and those that are set ($5), for this month and those beside it. */
 const COUNTERS = `
 WITH names AS (
   SELECT org, unnest(counters) AS counter FROM (${NAMED_HOLDS}) n
@@ -228,7 +231,11 @@ WITH names AS (
   SELECT org, counter FROM json_to_recordset($3::json) AS g(org text, counter text)
   UNION
   SELECT b.org, 'budget/' || b.uid || '/' || p.period
-  FROM unnest($4::text[]) AS o(org) JOIN budgets b ON b.org = o.org
+  FROM (
+    SELECT b.org, b.uid FROM unnest($4::text[]) AS o(org) JOIN budgets b ON b.org = o.org
+    UNION
+    SELECT org, uid FROM json_to_recordset($5::json) AS g(org text, uid text)
+  ) AS b
   CROSS JOIN (
     SELECT 'total' UNION ALL
     SELECT to_char((clock_timestamp() AT TIME ZONE 'UTC') + make_interval(months => m), 'YYYY-MM')

@@ -1,4 +1,4 @@
-/** Budgets, the wallet and its ledger as a client sees them, at a service that runs no work. */
+/** Budgets, the wallet and its ledger as a client sees them, at a service that runs no work. `prepaid.test.ts` runs them in the other wallet mode. */
 import test from 'ava';
 import { showUSD, sumUSD, USD } from '../../src/money/usd.js';
 import { openPostgres } from '../../storage/postgres.js';
@@ -11,10 +11,15 @@ const GRANTS = path('creditgrants', '');
 const WALLET = path('wallet', '');
 const JOBS = path('jobs', 'default');
 
+const MODE = process.env['TEST_WALLET'] ?? 'Unlimited';
+const CREDITS = '3.00';
+
 let service: Running;
 let owner: Client;
 test.before(async () => {
-  service = await shareRunning(undefined, { env: { TROUPE_COMPUTE: 'off' } });
+  service = await shareRunning(undefined, {
+    env: { TROUPE_COMPUTE: 'off', TROUPE_WALLET: MODE, TROUPE_BOOTSTRAP_CREDITS: CREDITS },
+  });
   owner = service.client();
 });
 test.after.always(async () => service?.close());
@@ -32,15 +37,15 @@ async function inLedger(): Promise<readonly string[]> {
 
 test('the first org has its credits from the start, as a grant, in its wallet and as an entry of its ledger', async (t) => {
   const grant = await owner.get(`${GRANTS}/bootstrap`);
-  t.deepEqual(valueAt(grant.body, 'status'), { phase: 'Active', remainingUSD: '100.00' });
+  t.deepEqual(valueAt(grant.body, 'status'), { phase: 'Active', remainingUSD: CREDITS });
   const wallet = await owner.get(WALLET);
-  t.is(textAt(wallet.body, 'mode'), 'Unlimited');
-  t.is(textAt(wallet.body, 'balanceUSD'), '100.00');
+  t.is(textAt(wallet.body, 'mode'), MODE);
+  t.is(textAt(wallet.body, 'balanceUSD'), CREDITS);
   const entries = listAt((await owner.get(`${WALLET}/entries?limit=1`)).body, 'items');
   t.is(textAt(entries[0], 'reason'), 'Credit');
   t.deepEqual(valueAt(entries[0], 'lines'), [
-    { account: 'funding', amountUSD: '-100.00' },
-    { account: `grants/${textAt(grant.body, 'metadata', 'uid')}`, amountUSD: '100.00' },
+    { account: 'funding', amountUSD: `-${CREDITS}` },
+    { account: `grants/${textAt(grant.body, 'metadata', 'uid')}`, amountUSD: CREDITS },
   ]);
   const made = await owner.post(GRANTS, objectOf('CreditGrant', 'mine', { amountUSD: '5.00', source: 'Promo' }));
   t.is(made.status, 405, 'only the service gives credits');

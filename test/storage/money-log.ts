@@ -13,6 +13,9 @@ import { nano, openModel, type Model } from '../money/model.js';
 import { applyAfter, foundIn } from '../money/replay.js';
 import { stateOf, storedState } from './money-state.js';
 
+/** Members that a failure shows. */
+const LAST = 12;
+
 /** One member of a transaction. */
 interface Member {
   readonly org: string;
@@ -99,9 +102,12 @@ export function openMoneyLog(postgres: Postgres): MoneyLog {
         );
         same('the auditor', wrong, []);
       } catch (error) {
-        throw new Error(`${org}: ${error instanceof Error ? error.message : 'failed'}\n${history.join('\n')}`, {
-          cause: error,
-        });
+        throw new Error(
+          `${org}: ${error instanceof Error ? error.message : 'failed'}\n${history.slice(-LAST).join('\n')}`,
+          {
+            cause: error,
+          },
+        );
       }
     },
   };

@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { decodeObject } from '../../../src/api/encode.js';
 import type { Address } from '../../../src/api/address.js';
+import { creditGrantKind } from '../../../src/kinds/creditgrant/index.js';
 import type { Cost } from '../../../src/kinds/shapes/status.js';
 import type { Terms } from '../../../src/money/hold.js';
 import type { MoneyOperation } from '../../../src/money/operation.js';
@@ -9,7 +10,7 @@ import { openTestDatabase } from '../../support/postgres.js';
 import { openRuntime, ORG, until, type RuntimeFixture } from '../runtime-fixture.js';
 import { toldKind } from '../toy-kinds.js';
 
-const KINDS = [toldKind('Worker'), toldKind('Budget')];
+const KINDS = [toldKind('Worker'), toldKind('Budget'), creditGrantKind];
 /** A cent a second, in units of a second. */
 const TERMS: Terms = { rateUSDPerHour: '36', incrementMs: 1, minimumUSD: '0', unitMs: 1_000, reserveMs: 1_000 };
 
@@ -17,11 +18,13 @@ interface Seen {
   readonly uid: string;
   readonly cost?: Cost | undefined;
   readonly messages?: readonly string[] | undefined;
+  readonly phase?: string | undefined;
+  readonly remainingUSD?: string | undefined;
 }
 
 const at = (kind: string, name: string): Address => ({
   ...{ org: ORG, kind, name },
-  project: kind === 'Budget' ? '' : 'default',
+  project: kind === 'Worker' ? 'default' : '',
 });
 
 async function seen(runtime: RuntimeFixture, kind: string, name: string): Promise<Seen> {
@@ -175,4 +178,30 @@ test('a hold whose renewal is refused tells its owner until when there is money,
       .toSorted(),
     ['1 total', '50 total'],
   );
+});
+
+test('a CreditGrant shows what is left of it as use is paid from it, and that nothing is', async (t) => {
+  const runtime = await open(t, (await openTestDatabase(t)).url);
+  const uid = await make(runtime, 'CreditGrant', 'gift', { amountUSD: '0.20', source: 'Promo' });
+  await runtime.ledger({ op: 'SetMode', mode: 'Prepaid' });
+  const shown = async (remainingUSD: string, phase: string): Promise<void> => {
+    await until(async () => {
+      const status = await seen(runtime, 'CreditGrant', 'gift');
+      return status.phase === phase && status.remainingUSD === remainingUSD;
+    }, `${remainingUSD} USD are left`);
+  };
+  const use = (name: string, minimumUSD: string) => {
+    const [held, ...rest] = begin([owner(name, name)], { ...TERMS, rateUSDPerHour: '0', minimumUSD });
+    return held === undefined ? [] : [held, ...rest, { op: 'Release', key: name } as const];
+  };
+  await shown('0.20', 'Active');
+  await runtime.ledger(...use('some', '0.05'));
+  await shown('0.15', 'Active');
+  await runtime.ledger(...use('all', '0.15'));
+  await shown('0.00', 'Used');
+  const [row] = await runtime.store.postgres.readRows<[string]>(
+    { name: 'unshown', text: 'SELECT remaining_usd::text FROM grants WHERE uid = $1' },
+    [uid],
+  );
+  t.is(Number(row?.[0]), 0);
 });
