@@ -10,6 +10,7 @@ import type { CommittedChange, Committer } from '../storage/commit/request.js';
 import type { MailEnd } from '../storage/ledger/mails.js';
 import type { LeaderRows } from '../storage/ledger/leader-rows.js';
 import type { PriceTags } from '../storage/envelope/price-tags.js';
+import type { RunHistoryRows } from '../storage/run-history.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
 import type { AdmissionDeps } from './admission/admission.js';
 import type { ActorDeps } from './resource/self.js';
@@ -47,6 +48,8 @@ export interface ActorsDeps {
   readonly rehearse?: ActorDeps['rehearse'];
   /** Absent: notices are events only. */
   readonly mail?: MailPart | undefined;
+  /** Absent: estimates know nothing of earlier runs. */
+  readonly runHistory?: RunHistoryRows | undefined;
   readonly inputs: Inputs;
   /** How work reaches its own API; absent where there is none. */
   readonly access?: WorkSpecDeps['access'];

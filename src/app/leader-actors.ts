@@ -7,6 +7,7 @@ import type { AttemptTokens } from '../../storage/envelope/attempt-tokens.js';
 import { priceTags } from '../../storage/envelope/price-tags.js';
 import { openLeaderRows } from '../../storage/ledger/leader-rows.js';
 import { openRehearsal } from '../../storage/ledger/rehearsal.js';
+import { openRunHistoryRows } from '../../storage/run-history.js';
 import { openTimers } from '../../storage/queues/timers.js';
 import { neverDialled } from '../engines/dialer/never-dialled.js';
 import { allowAddresses } from '../engines/dialer/special-addresses.js';
@@ -74,6 +75,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
     endpoints: deps.endpoints,
     prices: prices.current,
     priceTags: priceTags(deps.keys),
+    runHistory: openRunHistoryRows(store.postgres),
     rehearse: openRehearsal(store.postgres),
     mail: mail && { engine: mail, onOutcome: metrics.observe.mail },
     inputs,
