@@ -46,6 +46,8 @@ export interface ActorsDeps {
   readonly priceTags?: PriceTags | undefined;
   /** What would refuse these operations of the ledger now; absent: a dry run says nothing of money. */
   readonly rehearse?: ActorDeps['rehearse'];
+  /** The limit of an org that is full; absent: a dry run says nothing of it. */
+  readonly fullOrg?: ActorDeps['fullOrg'];
   /** Absent: notices are events only. */
   readonly mail?: MailPart | undefined;
   /** Absent: estimates know nothing of earlier runs. */

@@ -86,6 +86,7 @@ export async function openObjects(deps: ActorsDeps) {
       responses,
       secrets: deps.secrets,
       rehearse: deps.rehearse,
+      fullOrg: deps.fullOrg,
       decisionContext,
       afterCommit,
       supervision,

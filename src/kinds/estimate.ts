@@ -15,6 +15,7 @@ import { priceOfTime, timeAtRate } from '../money/terms.js';
 import { roundUSD, showUSD, USD } from '../money/usd.js';
 import { admitTerms, type AdmittedTerms } from './attempts/terms.js';
 import { LOCAL_OFFERING, LOCAL_REGION, LOCAL_STARTUP, LOCAL_TEARDOWN_MS } from './offering/local.js';
+import { isCatalogImage } from './image/catalog.js';
 import type { PricedPart, PricedWork } from './priced-work.js';
 import { measure, type MeasuredTime, type Run } from './run-times.js';
 import type { Estimate } from './shapes/status.js';
@@ -29,6 +30,8 @@ const DURATION_UNKNOWN = 'DurationUnknown';
 /** Of a plan of which so little like work has ended that percentiles say little. */
 const LITTLE_HISTORY = 'LittleHistory';
 const ENOUGH_RUNS = 5;
+/** Of a plan whose image may have to be fetched first: none of the catalog, and nothing like it has run. */
+const COLD_START = 'ColdStart';
 
 type Percentile = 'p50' | 'p90';
 
@@ -144,6 +147,9 @@ function compute({ parts, partsAtOnce }: MeasuredWork, prices: PriceBook | undef
 /** Each for the first part that it is true of. */
 function warningsOf(parts: readonly Priced[]): NonNullable<Estimate['warnings']> {
   const unknown = parts.find(({ expected, measured }) => expected === undefined && measured === undefined);
+  const cold = parts.find(
+    ({ image, measured }) => image !== undefined && !isCatalogImage(image) && measured === undefined,
+  );
   const little = parts.find(({ measured }) => measured !== undefined && measured.count < ENOUGH_RUNS);
   return [
     ...(unknown === undefined
@@ -152,6 +158,14 @@ function warningsOf(parts: readonly Priced[]): NonNullable<Estimate['warnings']>
           {
             code: DURATION_UNKNOWN,
             message: `${unknown.at} says neither expectedDuration nor timeout: costUSD counts one minute for each run, which is the least that is held`,
+          },
+        ]),
+    ...(cold === undefined
+      ? []
+      : [
+          {
+            code: COLD_START,
+            message: `image ${cold.image ?? ''} may have to be fetched first, which takes longer than startup.cold says`,
           },
         ]),
     ...(little === undefined
@@ -277,10 +291,18 @@ export function obstruct(object: ApiObject, { refusals = [], neverFits = [] }: O
   const obstructed: Estimate = {
     ...estimate,
     ...(explain === undefined ? {} : { placementPreview: explain }),
-    ...(reasons.length === 0 ? {} : { blockingReasons: reasons }),
+    ...(reasons.length === 0 ? {} : { blockingReasons: [...(estimate.blockingReasons ?? []), ...reasons] }),
     warnings: [...neverFits.map((message) => ({ code: NO_CAPACITY, message })), ...(estimate.warnings ?? [])],
   };
   return { ...object, status: { ...status, estimate: obstructed } };
+}
+
+/** Of an object with an estimate. */
+export function addWarning(object: ApiObject, warning: NonNullable<Estimate['warnings']>[number]): ApiObject {
+  const status = object.status as { readonly estimate: Estimate };
+  const { estimate } = status;
+  const warnings = [...(estimate.warnings ?? []), warning];
+  return { ...object, status: { ...status, estimate: { ...estimate, warnings } } };
 }
 
 /** One for each field, in the words of the refusal. */

@@ -12,6 +12,8 @@ export interface PricedPart {
   /** What each may use: that is what it pays for. */
   readonly amounts: ResourceAmounts;
   readonly placement?: PricedPlacement | undefined;
+  /** As it is named. */
+  readonly image?: string | undefined;
   /** Attempts in all, when none fails. */
   readonly runs: number;
   /** Attempts at the same time, at most. */
@@ -45,14 +47,14 @@ export interface PricedWork {
 export function singlePart(
   amounts: ResourceAmounts,
   placement: PricedPlacement | undefined,
-  time: Pick<PricedPart, 'expected' | 'like' | 'most'> = {},
+  more: Pick<PricedPart, 'image' | 'expected' | 'like' | 'most'> = {},
 ): PricedWork {
-  return { parts: [{ at: 'spec', amounts, placement, runs: 1, atOnce: 1, ...time }] };
+  return { parts: [{ at: 'spec', amounts, placement, runs: 1, atOnce: 1, ...more }] };
 }
 
 /** What runs, as far as its time depends on it. What differs between like work is where data and variables come from. */
 export interface LikeProgram {
-  readonly image?: unknown;
+  readonly image?: string | undefined;
   readonly imageRef?: unknown;
   readonly command?: unknown;
   readonly args?: unknown;

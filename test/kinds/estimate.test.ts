@@ -188,6 +188,14 @@ test('like is what runs the same program on the same image and amounts; cells, s
   t.is(scheduled?.parts[0]?.like, undefined, 'it ends when its schedule says');
 });
 
+test('an image that may have to be fetched first is a cold start, until like work has run', (t) => {
+  const spec = { command: ['x'], image: 'debian:12', expectedDuration: '1m' };
+  t.deepEqual(codesOf(estimateOf(jobKind, spec)), ['ColdStart']);
+  t.regex(estimateOf(jobKind, spec).warnings?.[0]?.message ?? '', /^image debian:12 may have to be fetched/);
+  t.deepEqual(codesOf(learnedOf(jobKind, spec, { [likeOf(spec)]: ran(1, 1, 1, 1, 1) })), []);
+  t.deepEqual(codesOf(estimateOf(jobKind, { ...spec, image: 'svc/agent-tools' })), []);
+});
+
 test('work whose rate is above what it accepts is refused where that is written, with both rates', (t) => {
   const target = { kind: 'Job', name: 'dear' };
   const refusalOf = (kind: KindDefinition, spec: object): readonly string[] => {

@@ -12,10 +12,10 @@ type Timed = Pick<JobSpec, 'expectedDuration' | 'timeout' | 'activeDeadlineSecon
 
 /** `at`: where the spec stands. */
 export function jobPart(spec: Timed & Pick<JobSpec, 'resources' | 'placement'> & LikeProgram, at: string): PricedPart {
-  const { resources, placement, completions } = spec;
+  const { resources, placement, completions, image } = spec;
   const amounts = limitsOf(resources);
   return {
-    ...{ at, amounts, placement, runs: completions, atOnce: atOnce(spec) },
+    ...{ at, amounts, placement, image, runs: completions, atOnce: atOnce(spec) },
     ...{ expected: expectedTime(spec), most: boundOf(spec), like: likenessOf('Job', spec, amounts) },
   };
 }

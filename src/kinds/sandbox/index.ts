@@ -64,7 +64,12 @@ export const sandboxKind: KindDefinition = {
   pricedWork: ({ spec }: This) => {
     const amounts = limitsOf(spec.resources);
     const like = likenessOf('Sandbox', spec, amounts);
-    return singlePart(amounts, undefined, { expected: expectedTime(spec), most: maxLifetimeMs(spec), like });
+    return singlePart(amounts, undefined, {
+      image: spec.image,
+      expected: expectedTime(spec),
+      most: maxLifetimeMs(spec),
+      like,
+    });
   },
   workPlan: sandboxWorkPlan,
 };

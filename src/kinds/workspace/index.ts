@@ -61,7 +61,7 @@ export const workspaceKind: KindDefinition = {
     // What has a time to stop at ends then.
     const like =
       workspace.spec.schedule?.stopAt === undefined ? likenessOf('Workspace', workspace.spec, amounts) : undefined;
-    return singlePart(amounts, placement, { expected: expectedTime(workspace), like });
+    return singlePart(amounts, placement, { image: workspace.spec.image, expected: expectedTime(workspace), like });
   },
   workPlan: workspaceWorkPlan,
   savesInto: workspaceSavesInto,
