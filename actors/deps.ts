@@ -10,6 +10,7 @@ import type { CommittedChange, Committer } from '../storage/commit/request.js';
 import type { MailEnd } from '../storage/ledger/mails.js';
 import type { LeaderRows } from '../storage/ledger/leader-rows.js';
 import type { PriceTags } from '../storage/envelope/price-tags.js';
+import type { RunHistoryRows } from '../storage/run-history.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
 import type { AdmissionDeps } from './admission/admission.js';
 import type { ActorDeps } from './resource/self.js';
@@ -45,8 +46,12 @@ export interface ActorsDeps {
   readonly priceTags?: PriceTags | undefined;
   /** What would refuse these operations of the ledger now; absent: a dry run says nothing of money. */
   readonly rehearse?: ActorDeps['rehearse'];
+  /** The limit of an org that is full; absent: a dry run says nothing of it. */
+  readonly fullOrg?: ActorDeps['fullOrg'];
   /** Absent: notices are events only. */
   readonly mail?: MailPart | undefined;
+  /** Absent: estimates know nothing of earlier runs. */
+  readonly runHistory?: RunHistoryRows | undefined;
   readonly inputs: Inputs;
   /** How work reaches its own API; absent where there is none. */
   readonly access?: WorkSpecDeps['access'];

@@ -1,6 +1,6 @@
 /**
  * Opens what keeps money going beside the objects' own commits: renewals of holds, the wake of what waits for money, what statuses show of
- * the ledger, notices, and their mails.
+ * the ledger, notices with their mails, and what estimates remember.
  */
 import { costCounter } from '../src/money/counters.js';
 import type { ActorsDeps } from './deps.js';
@@ -20,7 +20,7 @@ export type MoneyPart = ReturnType<typeof openMoney>;
 
 export function openMoney(
   { ledger, clock, mail, observe, stopping }: ActorsDeps,
-  { committer, router }: Pick<ObjectsPart, 'committer' | 'router'>,
+  { committer, router, runHistory }: Pick<ObjectsPart, 'committer' | 'router' | 'runHistory'>,
 ) {
   const { send } = router;
   const onProblem = (what: string) => (message: string) => observe.problem('the ledger', `${what}: ${message}`);
@@ -44,6 +44,7 @@ export function openMoney(
         projection.run(stopping),
         sendNotices({ rows: ledger, send, onProblem: onProblem('Budgets are not told') }, stopping),
         showCredits({ rows: ledger, send, onProblem: onProblem('CreditGrants are not shown') }, stopping),
+        runHistory?.run(stopping),
         sendMails(
           {
             ...{ rows: ledger, send, engine: mail?.engine },

@@ -20,6 +20,7 @@ import { openRegistry } from './registry.js';
 import { openAfterCommit } from './resource/after-commit.js';
 import type { WriteReply, WriteRequest } from './resource-service.js';
 import { submit, type SubmitDeps } from './submit.js';
+import { openRunHistory } from './run-history.js';
 import { openSupervision } from './supervision.js';
 import { openActorTree } from './system.js';
 
@@ -47,11 +48,18 @@ export async function openObjects(deps: ActorsDeps) {
     now: () => performance.now(),
   });
   const nextChange = openNextChange();
+  const runHistory =
+    deps.runHistory &&
+    (await openRunHistory({
+      ...{ rows: deps.runHistory, kindOf, cached: cache.get },
+      onProblem: (message) => deps.observe.problem('the ledger', `runs are not remembered: ${message}`),
+    }));
   const committer = await deps.openCommitter((committed) => {
     for (const change of committed) {
       cache.committed(change);
       nextChange.committed(change);
       admission.committed(change);
+      runHistory?.committed(change);
       deps.onChange(change);
       if (change.type === 'DELETED') supervision.forgive(addressKey(change.address));
     }
@@ -65,6 +73,7 @@ export async function openObjects(deps: ActorsDeps) {
     ...{ now: clock(), uid: randomUUID, randomBytes, endpoints, images },
     prices: deps.prices?.(),
     mails: deps.mail !== undefined,
+    runHistory: runHistory?.of,
   });
   let generation = 0;
   const afterCommit = openAfterCommit();
@@ -77,6 +86,7 @@ export async function openObjects(deps: ActorsDeps) {
       responses,
       secrets: deps.secrets,
       rehearse: deps.rehearse,
+      fullOrg: deps.fullOrg,
       decisionContext,
       afterCommit,
       supervision,
@@ -105,6 +115,7 @@ export async function openObjects(deps: ActorsDeps) {
       registry,
       afterCommit,
       refusedHolds,
+      runHistory,
     },
     router: openMessageRouter(registry.deliver, kindOf, clock),
     write: (address: Address, request: WriteRequest): Promise<WriteReply> => submit(address, request, submitting),

@@ -71,14 +71,8 @@ async function create(
   request: CreateRequest,
   deps: SubmitDeps,
 ): Promise<WriteReply> {
-  const pause = request.dryRun || isService(request.caller) ? undefined : deps.paused();
-  if (pause !== undefined && (pause.what === 'AllObjects' || kind.workPlan)) {
-    const { message } = pause;
-    return {
-      outcome: 'Refused',
-      refusal: { code: 'AdmissionsPaused', message, retryAfterSeconds: PAUSED_RETRY_SECONDS },
-    };
-  }
+  const paused = isService(request.caller) ? undefined : refusalOfPause(kind, deps.paused());
+  if (paused !== undefined && !request.dryRun) return { outcome: 'Refused', refusal: paused };
   const { fieldValidation, fieldManager, duplicates, dryRun, ifMatch } = request;
   const context = { context: deps.decisionContext(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };
   const prepared = prepareCreate(kind, address, request.body, context);
@@ -104,12 +98,19 @@ async function create(
             object: obstruct(prepared.object, { neverFits }),
             warnings: [...prepared.warnings, ...warnings],
           };
-    const reply = await ask(address, { item: 'write', request, prepared: warned, since: deps.clock() }, deps);
+    const given = paused ? { ...warned, object: obstruct(warned.object, { refusals: [paused] }) } : warned;
+    const reply = await ask(address, { item: 'write', request, prepared: given, since: deps.clock() }, deps);
+    // A pause says nothing about the price.
     const tag = dryRun ? tagOf(address.org, warned.object, deps.priceTags) : undefined;
     return tag === undefined || reply.outcome === 'Refused' ? reply : { ...reply, etag: tag };
   } finally {
     leave();
   }
+}
+
+function refusalOfPause(kind: KindDefinition, pause: Pause | undefined): Refusal | undefined {
+  if (pause === undefined || !(pause.what === 'AllObjects' || kind.workPlan)) return undefined;
+  return { code: 'AdmissionsPaused', message: pause.message, retryAfterSeconds: PAUSED_RETRY_SECONDS };
 }
 
 type Check = (kind: KindDefinition, address: Address, object: ApiObject, by: Caller, admission: Admission) => Verdict;

@@ -5,6 +5,7 @@ import type { MemberRefusal } from '../../src/money/apply.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
 import type { DecisionContext } from '../../src/kinds/machine.js';
 import type { Committer } from '../../storage/commit/request.js';
+import type { FullOrg } from '../../storage/org-quota.js';
 import type { Responses, SecretVersions } from '../../storage/store.js';
 import type { Admission } from '../admission/admission.js';
 import type { ObjectCache } from '../cache.js';
@@ -28,6 +29,8 @@ export interface ActorDeps extends LoadDeps, CommitRequestDeps {
   readonly rehearse?:
     | ((org: string, operations: readonly MoneyOperation[]) => Promise<MemberRefusal | undefined>)
     | undefined;
+  /** The limit of an org that is full; absent: no quota is rehearsed. */
+  readonly fullOrg?: FullOrg | undefined;
   readonly afterCommit: AfterCommit;
   onFenced(): void;
 }

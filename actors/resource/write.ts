@@ -5,7 +5,6 @@
  */
 import { encodeObject, stampVersion } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
-import { obstruct } from '../../src/kinds/estimate.js';
 import { groupOf } from '../../src/kinds/versions.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import type { Message } from '../../src/kinds/machine.js';
@@ -18,7 +17,8 @@ import { isService } from '../caller.js';
 import type { WriteReply, WriteRequest } from '../resource-service.js';
 import { applyMessage, openDraft, type Draft } from './draft.js';
 import { load, type Present } from './incarnation.js';
-import { notFound, refusalOf, refusalOfHold } from './commit-refusals.js';
+import { notFound, refusalOf } from './commit-refusals.js';
+import { rehearse } from './rehearse.js';
 import { replay } from './replay.js';
 import type { ActorDeps, Self } from './self.js';
 import { commitDraft } from './commit-draft.js';
@@ -135,7 +135,7 @@ async function finish(
     return refused({ target: { kind, name, group: groupOf(self.kind) }, ...refusal });
   }
   if (request.dryRun) {
-    await rehearseMoney(draft, deps);
+    draft.object = await rehearse(self.kind, draft, deps);
     return rehearsed(self, draft, status, warnings);
   }
   const key = request.idempotency;
@@ -168,17 +168,6 @@ function statusOf(self: Self, request: WriteRequest): number {
     default:
       return 200;
   }
-}
-
-/** Whether the real write's hold would be refused now stands among the blockingReasons of its estimate. */
-async function rehearseMoney(draft: Draft, { rehearse }: ActorDeps): Promise<void> {
-  const operations = draft.atCommit.flatMap((effect) => (effect.type === 'Money' ? [effect.operation] : []));
-  if (rehearse === undefined || !operations.some(({ op }) => op === 'Place')) return;
-  const refusal = await rehearse(draft.address.org, operations);
-  if (refusal?.outcome !== 'Refused') return;
-  const { kind, name } = draft.address;
-  const why = refusalOfHold(refusal, { uid: draft.object.metadata.uid, target: { kind, name } });
-  draft.object = obstruct(draft.object, { refusals: [why] });
 }
 
 /** A dry run shows what would have been stored, and leaves no trace: not in storage, not in the actor. */

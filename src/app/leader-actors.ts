@@ -7,6 +7,8 @@ import type { AttemptTokens } from '../../storage/envelope/attempt-tokens.js';
 import { priceTags } from '../../storage/envelope/price-tags.js';
 import { openLeaderRows } from '../../storage/ledger/leader-rows.js';
 import { openRehearsal } from '../../storage/ledger/rehearsal.js';
+import { openRunHistoryRows } from '../../storage/run-history.js';
+import { openFullOrg } from '../../storage/org-quota.js';
 import { openTimers } from '../../storage/queues/timers.js';
 import { neverDialled } from '../engines/dialer/never-dialled.js';
 import { allowAddresses } from '../engines/dialer/special-addresses.js';
@@ -74,7 +76,9 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
     endpoints: deps.endpoints,
     prices: prices.current,
     priceTags: priceTags(deps.keys),
+    runHistory: openRunHistoryRows(store.postgres),
     rehearse: openRehearsal(store.postgres),
+    fullOrg: openFullOrg(store.postgres, config.quotaObjects),
     mail: mail && { engine: mail, onOutcome: metrics.observe.mail },
     inputs,
     access: engine?.apiDirectory === undefined ? undefined : attemptAccess(engine.apiDirectory, tokens),

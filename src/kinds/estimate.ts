@@ -1,6 +1,6 @@
 /**
  * What work would cost and where it would run, by today's price book. `costUSD` is what the work costs when nothing fails and nothing is
- * lost; how long it runs is what its spec expects (`PricedPart.expected`). Pure, exact. Source: spec, "Conventions" 6; decisions, "Money".
+ * lost; how long it runs is how long like work has run (`run-times.ts`), else what its spec expects (`PricedPart.expected`). Pure, exact. Source: spec, "Conventions" 6; decisions, "Money".
  */
 import { MAX_CAUSES } from '../api/causes.js';
 import { causeLine } from '../api/errors/cause-line.js';
@@ -15,7 +15,9 @@ import { priceOfTime, timeAtRate } from '../money/terms.js';
 import { roundUSD, showUSD, USD } from '../money/usd.js';
 import { admitTerms, type AdmittedTerms } from './attempts/terms.js';
 import { LOCAL_OFFERING, LOCAL_REGION, LOCAL_STARTUP, LOCAL_TEARDOWN_MS } from './offering/local.js';
+import { isCatalogImage } from './image/catalog.js';
 import type { PricedPart, PricedWork } from './priced-work.js';
+import { measure, type MeasuredTime, type Run } from './run-times.js';
 import type { Estimate } from './shapes/status.js';
 
 /** How long an estimate stands unchanged. */
@@ -23,8 +25,13 @@ const VALID_MS = 15 * 60_000;
 /** With this reason work fails that no Node can take. */
 const NO_CAPACITY = 'CapacityUnavailable';
 
-/** Of a plan that does not say how long its work runs. */
+/** Of a plan that does not say how long its work runs, where no like work has ended. */
 const DURATION_UNKNOWN = 'DurationUnknown';
+/** Of a plan of which so little like work has ended that percentiles say little. */
+const LITTLE_HISTORY = 'LittleHistory';
+const ENOUGH_RUNS = 5;
+/** Of a plan whose image may have to be fetched first: none of the catalog, and nothing like it has run. */
+const COLD_START = 'ColdStart';
 
 type Percentile = 'p50' | 'p90';
 
@@ -37,7 +44,15 @@ interface PricedTerms {
   readonly overhead: Readonly<Record<Percentile, USD>>;
 }
 
-interface Priced extends PricedPart, PricedTerms {}
+/** Like work has ended: this is how long it took. */
+interface MeasuredPart extends PricedPart {
+  readonly measured?: MeasuredTime | undefined;
+}
+
+interface Priced extends MeasuredPart, PricedTerms {}
+
+/** What is known of like work (`PricedPart.like`) in the project of the object. Reads memory alone. */
+export type RunsOf = (like: string) => readonly Run[] | undefined;
 
 /** Most work asks for what other work has asked for, and every create is estimated. Full: forgotten at once (I10). */
 const MOST_KNOWN = 256;
@@ -65,8 +80,14 @@ function termsFor({ amounts }: PricedPart, prices: PriceBook = FREE_BOOK): Price
 const estimated = new WeakMap<PriceBook, Map<string, Omit<Estimate, 'validUntil'>>>();
 
 /** `now` in ms. */
-export function estimateWork(work: PricedWork, prices: PriceBook | undefined, now: number): Estimate {
+export function estimateWork(
+  plan: PricedWork,
+  prices: PriceBook | undefined,
+  now: number,
+  runsOf: RunsOf = () => undefined,
+): Estimate {
   const validUntil = rfc3339(now + VALID_MS);
+  const work = { ...plan, parts: plan.parts.map((part) => measuredPart(part, runsOf)) };
   if (work.parts.length !== 1) return { ...compute(work, prices), validUntil };
   const of = estimated.get(prices ?? FREE_BOOK) ?? new Map<string, Omit<Estimate, 'validUntil'>>();
   estimated.set(prices ?? FREE_BOOK, of);
@@ -80,7 +101,18 @@ export function estimateWork(work: PricedWork, prices: PriceBook | undefined, no
   return { validUntil, ...found };
 }
 
-function compute({ parts, partsAtOnce }: PricedWork, prices: PriceBook | undefined): Omit<Estimate, 'validUntil'> {
+/** Without its likeness, which would make each estimate a new one. */
+function measuredPart({ like, ...part }: PricedPart, runsOf: RunsOf): MeasuredPart {
+  const runs = like === undefined ? undefined : runsOf(like);
+  return runs === undefined ? part : { ...part, measured: measure(runs, part.most) };
+}
+
+interface MeasuredWork {
+  readonly parts: readonly MeasuredPart[];
+  readonly partsAtOnce?: number | undefined;
+}
+
+function compute({ parts, partsAtOnce }: MeasuredWork, prices: PriceBook | undefined): Omit<Estimate, 'validUntil'> {
   const priced = parts.map((part): Priced => ({ ...part, ...termsFor(part, prices) }));
   /** The largest that can be together at the same time. */
   const together = (of: (part: Priced) => USD): USD =>
@@ -92,28 +124,74 @@ function compute({ parts, partsAtOnce }: PricedWork, prices: PriceBook | undefin
     );
   const all = (of: (part: Priced) => USD): string => showUSD(roundUSD(sum(priced.map(of))));
   const largest = (of: (part: Priced) => USD): USD => USD.max(0, ...priced.map(of));
-  const unknown = priced.filter(({ expected }) => expected === undefined).map(({ at }) => at);
   return {
     concurrentHoldUSD: showUSD(together(({ hold }) => hold)),
     costUSD: { p50: all((part) => costOf(part, 'p50')), p90: all((part) => costOf(part, 'p90')) },
     holdUSD: showUSD(largest(({ hold }) => hold)),
     minimumChargeUSD: all(({ terms, runs }) => new USD(terms.minimumUSD).times(runs)),
     overheadUSD: {
-      p50: all(({ overhead, runs }) => overhead.p50.times(runs)),
-      p90: all(({ overhead, runs }) => overhead.p90.times(runs)),
+      p50: all((part) => overheadOf(part, 'p50')),
+      p90: all((part) => overheadOf(part, 'p90')),
     },
     placementPreview: previewOf(priced, prices),
     pricebookVersion: priced[0]?.terms.pricebookVersion,
     rateUSDPerHour: showUSD(partsAtOnce === undefined ? largest(({ rate }) => rate) : together(({ rate }) => rate)),
     startup: {
-      cold: { p50: formatDuration(LOCAL_STARTUP.cold.p50), p90: formatDuration(LOCAL_STARTUP.cold.p90) },
+      cold: { p50: longestBoot(priced, 'p50'), p90: longestBoot(priced, 'p90') },
       warm: { p50: formatDuration(LOCAL_STARTUP.warm.p50), p90: formatDuration(LOCAL_STARTUP.warm.p90) },
     },
-    warnings: unknown.slice(0, 1).map((at) => ({
-      code: DURATION_UNKNOWN,
-      message: `${at} says neither expectedDuration nor timeout: costUSD counts one minute for each run, which is the least that is held`,
-    })),
+    warnings: warningsOf(priced),
   };
+}
+
+/** Each for the first part that it is true of. */
+function warningsOf(parts: readonly Priced[]): NonNullable<Estimate['warnings']> {
+  const unknown = parts.find(({ expected, measured }) => expected === undefined && measured === undefined);
+  const cold = parts.find(
+    ({ image, measured }) => image !== undefined && !isCatalogImage(image) && measured === undefined,
+  );
+  const little = parts.find(({ measured }) => measured !== undefined && measured.count < ENOUGH_RUNS);
+  return [
+    ...(unknown === undefined
+      ? []
+      : [
+          {
+            code: DURATION_UNKNOWN,
+            message: `${unknown.at} says neither expectedDuration nor timeout: costUSD counts one minute for each run, which is the least that is held`,
+          },
+        ]),
+    ...(cold === undefined
+      ? []
+      : [
+          {
+            code: COLD_START,
+            message: `image ${cold.image ?? ''} may have to be fetched first, which takes longer than startup.cold says`,
+          },
+        ]),
+    ...(little === undefined
+      ? []
+      : [
+          {
+            code: LITTLE_HISTORY,
+            message: `costUSD takes how long ${little.at} runs from ${runsSaid(little.measured?.count ?? 0)}`,
+          },
+        ]),
+  ];
+}
+
+function runsSaid(count: number): string {
+  return count === 1 ? 'one run of like work, all that there is' : `${count} runs of like work, all that there are`;
+}
+
+function overheadOf({ terms, runs, overhead, measured }: Priced, percentile: Percentile): USD {
+  const one = measured === undefined ? overhead[percentile] : timeAtRate(terms, measured.overhead[percentile]);
+  return one.times(runs);
+}
+
+function longestBoot(parts: readonly Priced[], percentile: Percentile): string {
+  const measured = parts.flatMap((part) => part.measured?.boot[percentile] ?? []);
+  const all = measured.length === parts.length ? measured : [...measured, LOCAL_STARTUP.cold[percentile]];
+  return formatDuration(Math.max(0, ...all));
 }
 
 function sum(amounts: readonly USD[]): USD {
@@ -124,9 +202,9 @@ function overheadMs(percentile: Percentile): number {
   return LOCAL_STARTUP.cold[percentile] + LOCAL_TEARDOWN_MS;
 }
 
-function costOf({ terms, runs, expected }: Priced, percentile: Percentile): USD {
-  const runMs = expected?.[percentile] ?? terms.unitMs;
-  return priceOfTime(terms, runMs + overheadMs(percentile)).times(runs);
+function costOf({ terms, runs, expected, measured }: Priced, percentile: Percentile): USD {
+  const whole = measured?.whole[percentile] ?? (expected?.[percentile] ?? terms.unitMs) + overheadMs(percentile);
+  return priceOfTime(terms, whole).times(runs);
 }
 
 /** Without an Offering: the work is refused, or would never run. */
@@ -213,10 +291,18 @@ export function obstruct(object: ApiObject, { refusals = [], neverFits = [] }: O
   const obstructed: Estimate = {
     ...estimate,
     ...(explain === undefined ? {} : { placementPreview: explain }),
-    ...(reasons.length === 0 ? {} : { blockingReasons: reasons }),
+    ...(reasons.length === 0 ? {} : { blockingReasons: [...(estimate.blockingReasons ?? []), ...reasons] }),
     warnings: [...neverFits.map((message) => ({ code: NO_CAPACITY, message })), ...(estimate.warnings ?? [])],
   };
   return { ...object, status: { ...status, estimate: obstructed } };
+}
+
+/** Of an object with an estimate. */
+export function addWarning(object: ApiObject, warning: NonNullable<Estimate['warnings']>[number]): ApiObject {
+  const status = object.status as { readonly estimate: Estimate };
+  const { estimate } = status;
+  const warnings = [...(estimate.warnings ?? []), warning];
+  return { ...object, status: { ...status, estimate: { ...estimate, warnings } } };
 }
 
 /** One for each field, in the words of the refusal. */

@@ -19,6 +19,7 @@ import type { PriceBook } from '../money/price-book.js';
 import type { Effect, LaterEffect } from './effect.js';
 import type { ObjectMessage, MessageSender } from './object-message.js';
 import type { WorkReport } from './report.js';
+import type { Run } from './run-times.js';
 import type { Images } from './work.js';
 
 /** Time, ids and chance, as arguments (I9). */
@@ -33,6 +34,8 @@ export interface DecisionContext {
   readonly images?: Images | undefined;
   /** What work is admitted by now; absent: everything is free. */
   readonly prices?: PriceBook | undefined;
+  /** What is remembered of runs of like work; absent: nothing. */
+  readonly runHistory?: ((org: string, project: string, like: string) => readonly Run[] | undefined) | undefined;
   /** Notices are mailed; absent: they are events only. */
   readonly mails?: boolean | undefined;
 }

@@ -138,6 +138,43 @@ test('of 200 Jobs that come at once against 1.00 USD exactly those that fit are 
   t.is(elsewhere.status, 201, 'out of its scope it refuses nothing');
 });
 
+test('a dry run names everything that stands against the create, each with what to do', async (t) => {
+  await owner.post(BUDGETS, budgetOf('all', '0.000000001'));
+  const spec = { ...BIG, placement: { maxRateUSDPerHour: '0.001' }, resources: { cpu: '60', gpu: { count: 1 } } };
+  const rehearsed = await owner.post(`${JOBS}?dryRun=All`, objectOf('Job', 'all', spec, { labels: { team: 'all' } }));
+  t.is(rehearsed.status, 201, rehearsed.text);
+  const reasons = listAt(rehearsed.body, 'status', 'estimate', 'blockingReasons');
+  t.deepEqual(
+    reasons.map((reason) => textAt(reason, 'code')),
+    ['Unsupported', 'PriceConsentRequired', 'BudgetExceeded'],
+  );
+  for (const reason of reasons) t.not(textAt(reason, 'fix'), '');
+});
+
+test('a dry run of what holds nothing itself warns that its Jobs would get no money', async (t) => {
+  await owner.post(BUDGETS, budgetOf('sweeping', '0.001'));
+  const estimate = async (more: object, team: string): Promise<unknown> => {
+    const sweep = objectOf(
+      'Sweep',
+      'sweeping',
+      { template: { kind: 'Job', spec: BIG }, ...more },
+      { labels: { team } },
+    );
+    const rehearsed = await owner.post(`${path('sweeps', 'default')}?dryRun=All`, sweep);
+    t.is(rehearsed.status, 201, rehearsed.text);
+    t.is(valueAt(rehearsed.body, 'status', 'estimate', 'blockingReasons'), undefined, 'it would be made');
+    return valueAt(rehearsed.body, 'status', 'estimate');
+  };
+  const codes = (of: unknown): readonly string[] => listAt(of, 'warnings').map((one) => textAt(one, 'code'));
+  t.true(codes(await estimate({}, 'sweeping')).includes('BudgetExceeded'));
+  t.true(codes(await estimate({ maxCostUSD: '0.001' }, 'none')).includes('Invalid'));
+  t.false(
+    codes(await estimate({ state: 'Suspended' }, 'sweeping')).includes('BudgetExceeded'),
+    'nothing would run yet',
+  );
+  t.false(codes(await estimate({}, 'none')).includes('BudgetExceeded'));
+});
+
 test('an own cap below the first hold is refused as that field, and a dry run says so before', async (t) => {
   const capped = objectOf('Job', 'capped', { ...BIG, maxCostUSD: '0.001' });
   const rehearsed = await owner.post(`${JOBS}?dryRun=All`, capped);

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import pg from 'pg';
-import { numberAt, objectOf, textAt, valueAt } from '../e2e/client.js';
+import { listAt, numberAt, objectOf, textAt, valueAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 import { JOBS, openJobs, outcomeOf, phaseOf, sh, SMALL, type Jobs } from './jobs.js';
 
@@ -133,4 +133,31 @@ test('an index that finds no room below the cap waits while others run, and begi
   });
   t.is(valueAt(on, 'status', 'failed') === undefined ? 0 : numberAt(on, 'status', 'failed'), 0);
   t.is((await jobs.client().remove(`${JOBS}/two`)).status, 200);
+});
+
+test('once like work has run, an estimate is how long that took, and what failed says nothing', async (t) => {
+  const spec = { command: sh('sleep 1'), resources: SMALL };
+  const estimateOf = async (more: object = {}): Promise<unknown> => {
+    const rehearsed = await jobs.client().post(`${JOBS}?dryRun=All`, objectOf('Job', 'like', { ...spec, ...more }));
+    t.is(rehearsed.status, 201, rehearsed.text);
+    return valueAt(rehearsed.body, 'status', 'estimate');
+  };
+  const codeOf = (estimate: unknown): string =>
+    listAt(estimate, 'warnings')
+      .map((warning) => textAt(warning, 'code'))
+      .join();
+  const before = await estimateOf();
+  t.is(codeOf(before), 'DurationUnknown');
+  const failing = await jobs.run('unlike', { ...spec, command: sh('sleep 1; exit 3'), backoffLimit: 0 });
+  t.is(phaseOf(failing), 'Failed');
+  await jobs.run('first-of-its-like', { ...spec, completions: 2, parallelism: 2 });
+  await until('its runs are known', async () => codeOf(await estimateOf()) === 'LittleHistory', 30_000);
+  const learned = await estimateOf({ expectedDuration: '1h' });
+  t.true(Number(textAt(learned, 'costUSD', 'p90')) < Number(textAt(before, 'costUSD', 'p50')), JSON.stringify(learned));
+  t.true(Number(textAt(learned, 'costUSD', 'p50')) > 0);
+  t.is(codeOf(await estimateOf({ command: sh('sleep 1; exit 3') })), 'DurationUnknown', 'what failed is no measure');
+  await until('they are written down', async () => {
+    const found = await rows("SELECT run_ms[1] AS ms FROM run_history WHERE likeness LIKE '%sleep 1%'");
+    return found.length === 1 && Number(found[0]?.['ms']) >= 1_000;
+  });
 });

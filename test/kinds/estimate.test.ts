@@ -7,6 +7,7 @@ import { jobKind } from '../../src/kinds/job/index.js';
 import { SlotTable } from '../../src/kinds/job/slots.js';
 import { pipelineKind } from '../../src/kinds/pipeline/index.js';
 import { sandboxKind } from '../../src/kinds/sandbox/index.js';
+import type { Run } from '../../src/kinds/run-times.js';
 import type { Estimate } from '../../src/kinds/shapes/status.js';
 import { sweepKind } from '../../src/kinds/sweep/index.js';
 import { workspaceKind } from '../../src/kinds/workspace/index.js';
@@ -125,6 +126,74 @@ test('a Pipeline sums its stages, over their defaults, and the largest of them m
     warnings: [],
   });
   t.is(estimateOf(pipelineKind, { ...spec, maxParallel: undefined }).concurrentHoldUSD, '0.096');
+});
+
+/** Each took 1 s to start and 1 s to go. */
+const ran = (...seconds: number[]): readonly Run[] =>
+  seconds.map((runSeconds) => ({ bootMs: 1_000, runMs: runSeconds * 1_000, teardownMs: 1_000 }));
+
+function learnedOf(kind: KindDefinition, spec: object, runs: Readonly<Record<string, readonly Run[]>>): Estimate {
+  const work = kind.pricedWork?.(objectOf(kind, spec));
+  if (work === undefined) throw new Error(`${kind.kind} has no price`);
+  return estimateWork(work, BOOK, NOW, (like) => runs[like]);
+}
+
+const likeOf = (spec: object): string => jobKind.pricedWork?.(objectOf(jobKind, spec)).parts[0]?.like ?? '';
+const codesOf = ({ warnings = [] }: Estimate): readonly string[] => warnings.map(({ code }) => code);
+
+test('an estimate is from like work that has run, whatever the spec expects, and says when there is little of it', (t) => {
+  const runs = ran(5, 1, 2, 4, 3, 10, 7, 8, 9, 6);
+  const learned = (spec: object, from = runs) =>
+    learnedOf(jobKind, { command: ['x'], ...spec }, { [likeOf({ command: ['x'] })]: from });
+  const estimate = learned({ expectedDuration: '1h', completions: 2 });
+  t.deepEqual(estimate.costUSD, { p50: '0.0014', p90: '0.0022' }, '7 s and 11 s, twice');
+  t.deepEqual(estimate.overheadUSD, { p50: '0.0004', p90: '0.0004' });
+  t.deepEqual(estimate.startup?.cold, { p50: '1s', p90: '1s' });
+  t.deepEqual(codesOf(estimate), []);
+  t.deepEqual(learned({ timeout: '4s' }).costUSD, { p50: '0.0006', p90: '0.0006' }, 'no run may take longer now');
+  t.deepEqual(codesOf(learned({}, ran(1, 2))), ['LittleHistory']);
+  t.regex(learned({}, ran(1)).warnings?.[0]?.message ?? '', /how long spec runs from one run of like work/);
+  t.deepEqual(codesOf(learned({}, [])), ['DurationUnknown'], 'nothing is known');
+  t.deepEqual(learned({}, ran(1)).costUSD, learned({}, ran(1)).costUSD);
+  t.notDeepEqual(learned({}, ran(1)).costUSD, learned({}, ran(2)).costUSD, 'what is learned later counts');
+});
+
+test('like is what runs the same program on the same image and amounts; cells, stages and Jobs are like each other', (t) => {
+  const job = { command: ['x'], args: ['1'] };
+  const same = [
+    { env: [{ name: 'A', value: '1' }] },
+    { completions: 9 },
+    { timeout: '1h' },
+    { resources: { cpu: '1' } },
+  ];
+  for (const more of same) t.is(likeOf({ ...job, ...more }), likeOf(job), JSON.stringify(more));
+  const other = [{ command: ['y'] }, { args: ['2'] }, { resources: { cpu: '2' } }, { image: 'svc/workspace-cpu' }];
+  for (const more of other) t.not(likeOf({ ...job, ...more }), likeOf(job), JSON.stringify(more));
+  t.true(likeOf({ command: ['x'.repeat(10_000)] }).length <= 200);
+
+  const runs = { [likeOf(job)]: ran(8, 8, 8, 8, 8) };
+  const sweep = learnedOf(sweepKind, { matrix: { params: { A: ['1', '2', '3'] } }, template: { spec: job } }, runs);
+  t.deepEqual(sweep.costUSD, { p50: '0.003', p90: '0.003' });
+  t.deepEqual(codesOf(sweep), []);
+  const stages = [{ name: 'a' }, { name: 'b', template: { resources: { cpu: '4' }, expectedDuration: '98s' } }];
+  const pipeline = learnedOf(pipelineKind, { defaults: job, stages }, runs);
+  t.deepEqual(pipeline.costUSD, { p50: '0.041', p90: '0.0818' }, '10 s of one CPU, and 100 or 202 s of four');
+  t.deepEqual(pipeline.startup?.cold, { p50: '1s', p90: '5s' }, 'the one that nothing is known of may take longest');
+
+  const sandbox = { image: 'svc/agent-tools', lifecycle: { idleTimeout: '0s', maxLifetime: '1m' } };
+  const like = sandboxKind.pricedWork?.(objectOf(sandboxKind, sandbox)).parts[0]?.like ?? '';
+  t.deepEqual(learnedOf(sandboxKind, sandbox, { [like]: ran(100) }).costUSD, { p50: '0.0062', p90: '0.0062' });
+  const schedule = { readyBy: '2026-01-01T01:00:00Z', stopAt: '2026-01-01T01:45:00Z' };
+  const scheduled = workspaceKind.pricedWork?.(objectOf(workspaceKind, { ephemeral: true, schedule }));
+  t.is(scheduled?.parts[0]?.like, undefined, 'it ends when its schedule says');
+});
+
+test('an image that may have to be fetched first is a cold start, until like work has run', (t) => {
+  const spec = { command: ['x'], image: 'debian:12', expectedDuration: '1m' };
+  t.deepEqual(codesOf(estimateOf(jobKind, spec)), ['ColdStart']);
+  t.regex(estimateOf(jobKind, spec).warnings?.[0]?.message ?? '', /^image debian:12 may have to be fetched/);
+  t.deepEqual(codesOf(learnedOf(jobKind, spec, { [likeOf(spec)]: ran(1, 1, 1, 1, 1) })), []);
+  t.deepEqual(codesOf(estimateOf(jobKind, { ...spec, image: 'svc/agent-tools' })), []);
 });
 
 test('work whose rate is above what it accepts is refused where that is written, with both rates', (t) => {

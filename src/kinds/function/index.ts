@@ -64,7 +64,7 @@ export const functionKind: KindDefinition = {
   blobs: ({ spec: { code } }: This) => (code?.blob === undefined ? [] : [code.blob]),
   references: functionReferences,
   plaintextSecretCheck: (object: This) => plaintextSecretCheckOf(object.spec),
-  pricedWork: ({ spec }: This) => singlePart(limitsOf(spec.resources), spec.placement, undefined),
+  pricedWork: ({ spec }: This) => singlePart(limitsOf(spec.resources), spec.placement),
   unservedSubresources: ['calls', 'logs'],
   machine: plainMachine<FunctionSpec, FunctionStatus>(),
 };

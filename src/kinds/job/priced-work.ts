@@ -4,22 +4,19 @@
  * all of that time and p50 half. Pure.
  */
 import { parseDuration } from '../../api/duration.js';
-import type { ExpectedTime, PricedPart } from '../priced-work.js';
+import { likenessOf, type ExpectedTime, type LikeProgram, type PricedPart } from '../priced-work.js';
 import { limitsOf } from '../shapes/resources.js';
 import type { JobSpec } from './schema.js';
 
 type Timed = Pick<JobSpec, 'expectedDuration' | 'timeout' | 'activeDeadlineSeconds' | 'completions' | 'parallelism'>;
 
 /** `at`: where the spec stands. */
-export function jobPart(spec: Timed & Pick<JobSpec, 'resources' | 'placement'>, at: string): PricedPart {
-  const { resources, placement, completions } = spec;
+export function jobPart(spec: Timed & Pick<JobSpec, 'resources' | 'placement'> & LikeProgram, at: string): PricedPart {
+  const { resources, placement, completions, image } = spec;
+  const amounts = limitsOf(resources);
   return {
-    at,
-    amounts: limitsOf(resources),
-    placement,
-    runs: completions,
-    atOnce: atOnce(spec),
-    expected: expectedTime(spec),
+    ...{ at, amounts, placement, image, runs: completions, atOnce: atOnce(spec) },
+    ...{ expected: expectedTime(spec), most: boundOf(spec), like: likenessOf('Job', spec, amounts) },
   };
 }
 
@@ -28,11 +25,16 @@ function atOnce({ completions, parallelism }: Timed): number {
 }
 
 function expectedTime(spec: Timed): ExpectedTime | undefined {
-  const { expectedDuration, timeout, activeDeadlineSeconds, completions } = spec;
-  const expected = expectedDuration === undefined ? undefined : parseDuration(expectedDuration);
+  const expected = spec.expectedDuration === undefined ? undefined : parseDuration(spec.expectedDuration);
+  const bound = boundOf(spec);
+  if (expected === undefined) return bound === undefined ? undefined : { p50: Math.ceil(bound / 2), p90: bound };
+  const most = bound ?? Number.POSITIVE_INFINITY;
+  return { p50: Math.min(expected, most), p90: Math.min(expected * 2, most) };
+}
+
+/** What the timeout leaves each index (ms). */
+function boundOf(spec: Timed): number | undefined {
+  const { timeout, activeDeadlineSeconds, completions } = spec;
   const whole = timeout === undefined ? activeDeadlineSeconds && activeDeadlineSeconds * 1000 : parseDuration(timeout);
-  if (expected === undefined && whole === undefined) return undefined;
-  const bound = whole === undefined ? Number.POSITIVE_INFINITY : Math.ceil((whole * atOnce(spec)) / completions);
-  if (expected === undefined) return { p50: Math.ceil(bound / 2), p90: bound };
-  return { p50: Math.min(expected, bound), p90: Math.min(expected * 2, bound) };
+  return whole === undefined ? undefined : Math.ceil((whole * atOnce(spec)) / completions);
 }

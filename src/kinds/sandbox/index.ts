@@ -3,7 +3,7 @@ import type { ApiObject } from '../../api/object.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { isCatalogImage, pinned } from '../image/catalog.js';
 import type { KindDefinition, Reference } from '../kind.js';
-import { singlePart, type ExpectedTime } from '../priced-work.js';
+import { likenessOf, singlePart, type ExpectedTime } from '../priced-work.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { envSecrets, image, secretMounts } from '../shapes/references.js';
 import { floorsOf, limitsOf } from '../shapes/resources.js';
@@ -61,7 +61,16 @@ export const sandboxKind: KindDefinition = {
   machine: sandboxMachine,
   awaitsAttempt: ({ kept }, epoch) => isLive(kept, epoch),
   asks: ({ spec }: This) => floorsOf(spec.resources),
-  pricedWork: ({ spec }: This) => singlePart(limitsOf(spec.resources), undefined, expectedTime(spec)),
+  pricedWork: ({ spec }: This) => {
+    const amounts = limitsOf(spec.resources);
+    const like = likenessOf('Sandbox', spec, amounts);
+    return singlePart(amounts, undefined, {
+      image: spec.image,
+      expected: expectedTime(spec),
+      most: maxLifetimeMs(spec),
+      like,
+    });
+  },
   workPlan: sandboxWorkPlan,
 };
 

@@ -84,7 +84,7 @@ export const estimate = z
     costUSD: usdSpread
       .optional()
       .describe(
-        'Expected total cost when nothing fails. Each index of a Job runs for expectedDuration (p50) or twice that (p90), at most what timeout leaves it; with a timeout only, for half of it or all; with neither, for a minute. A Sandbox runs until it is idle once, or for maxLifetime; a Workspace until schedule.stopAt, else until it is idle once, or for a day. Sweeps and Pipelines: the sum of their Jobs.',
+        'Expected total cost when nothing fails, at the prices of now. Percentiles of the last 32 undisturbed runs of like work: same project, kind, image, command and resources. Where there are none, each index of a Job runs for expectedDuration (p50) or twice that (p90), at most what timeout leaves it; with a timeout only, for half of it or all; with neither, for a minute. A Sandbox runs until it is idle once, or for maxLifetime; a Workspace until schedule.stopAt, else until it is idle once, or for a day. Sweeps and Pipelines: the sum of their Jobs.',
       ),
     gangHoldUSD: zUsd({ description: 'First hold for the whole gang.' }).optional(),
     holdUSD: zUsd()
@@ -114,7 +114,7 @@ export const estimate = z
         warm: durationSpread.optional().describe('On warm capacity.'),
       })
       .optional()
-      .describe('Expected startup time.'),
+      .describe('Expected startup time. Cold: as like work has taken, if there is any.'),
     topology: z.record(z.string(), z.unknown()).optional().describe('Resolved topology of a gang: nodes and GPUs.'),
     validUntil: zTimestamp(
       'Until when the price stands. Later, too, a create with the ETag of the dry run as If-Match is admitted while the rate has risen by 10 % at most.',

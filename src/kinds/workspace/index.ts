@@ -4,7 +4,7 @@ import { parseTime } from '../../api/time.js';
 import { EVERY_OPERATION, phaseColumn, reasonColumn, textColumn, wide } from '../declare.js';
 import { isCatalogImage } from '../image/catalog.js';
 import type { KindDefinition, Reference } from '../kind.js';
-import { singlePart, type ExpectedTime } from '../priced-work.js';
+import { likenessOf, singlePart, type ExpectedTime } from '../priced-work.js';
 import { plaintextSecretCheckOf } from '../shapes/program.js';
 import { allNamed, envSecrets, image, named, secretMounts } from '../shapes/references.js';
 import { floorsOf, limitsOf } from '../shapes/resources.js';
@@ -57,7 +57,11 @@ export const workspaceKind: KindDefinition = {
   asks: ({ spec }: This) => floorsOf(spec.resources),
   pricedWork: (workspace: This) => {
     const { resources, placement } = workspace.spec;
-    return singlePart(limitsOf(resources), placement, expectedTime(workspace));
+    const amounts = limitsOf(resources);
+    // What has a time to stop at ends then.
+    const like =
+      workspace.spec.schedule?.stopAt === undefined ? likenessOf('Workspace', workspace.spec, amounts) : undefined;
+    return singlePart(amounts, placement, { image: workspace.spec.image, expected: expectedTime(workspace), like });
   },
   workPlan: workspaceWorkPlan,
   savesInto: workspaceSavesInto,

@@ -60,7 +60,7 @@ export function prepareCreate(
   if (unsupported !== undefined && !ctx.dryRun) return refused(unsupported);
 
   const writable = writableOf(input);
-  const { now } = ctx.context;
+  const { now, prices, runHistory } = ctx.context;
   const metadata: ObjectMeta = {
     name: address.name,
     ...(isUnset(input.generateName) ? undefined : { generateName: input.generateName ?? '' }),
@@ -73,11 +73,12 @@ export function prepareCreate(
   };
   const unborn: ApiObject = { apiVersion, kind: kind.kind, metadata, spec, status: undefined };
   const work = kind.pricedWork?.(unborn);
-  const tooDear = work && refuseRate(work, ctx.context.prices, target);
+  const runsOf = runHistory && ((like: string) => runHistory(address.org, address.project, like));
+  const tooDear = work && refuseRate(work, prices, target);
   if (tooDear !== undefined && !ctx.dryRun) return refused(tooDear);
   const born: ApiObject = { ...unborn, status: kind.initialStatus(unborn) };
   const priced: ApiObject = work
-    ? { ...born, status: { ...(born.status as object), estimate: estimateWork(work, ctx.context.prices, now) } }
+    ? { ...born, status: { ...(born.status as object), estimate: estimateWork(work, prices, now, runsOf) } }
     : born;
   const object = obstruct(priced, { refusals: [unsupported, tooDear] });
   const warnings = [...judged, ...warningOf(kind, unsupported), ...warningOf(kind, tooDear)];
