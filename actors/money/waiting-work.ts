@@ -1,8 +1,8 @@
 /**
  * Wakes what money has refused, once there is money for it: once a second it reads how much is free on the counters for which something waits.
  *
- * - Renewals that were refused are due again when more is free on their counter than before, or its limit is another: their work runs, so
- *   they come first. The ledger's rows say which they are.
+ * - Renewals that were refused are due again when more is free on their counter than before, or its limit is another, as many as fit: their
+ *   work runs, so they come first. The ledger's rows say which they are.
  * - Owners of work that is to begin (`AwaitMoney`) hear how many of their pieces fit (`MoneyFreed`): in the order in which they began to
  *   wait, each as many as fit into what is left; one that needs more than that is passed over, since newcomers would take it anyway. What
  *   was stopped for want of money is woken only when the limit is higher than it was then.
@@ -20,7 +20,7 @@ import type { LaterEffect } from '../../src/kinds/effect.js';
 import { monthOf, parseCounter } from '../../src/money/counters.js';
 import { USD } from '../../src/money/usd.js';
 import type { DueHold, DueHolds } from '../../storage/ledger/due-holds.js';
-import type { CounterRoom, LimitedCounters } from '../../storage/ledger/limited-counters.js';
+import type { CounterRoom, LimitedCounters, RefusedHold } from '../../storage/ledger/limited-counters.js';
 import type { CounterName } from '../../storage/ledger/projection.js';
 import type { Clock } from '../../storage/store.js';
 import type { MessageRouter } from '../message-router.js';
@@ -68,24 +68,27 @@ interface Queue {
   readonly name: CounterName;
   readonly entries: Map<string, Entry>;
   pausedUntil: number;
+  /** What there was when none of the entries fitted; undefined: it is to be looked at. */
+  seen: CounterRoom | undefined;
 }
 
 export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): WaitingWork {
   const queues = new Map<string, Queue>();
   /** What was free on counters that refused renewals when these were tried last. */
   const seen = new Map<string, CounterRoom>();
-  let refused: (DueHold & { readonly org: string })[] = [];
+  let refused: RefusedHold[] = [];
   let waiting = 0;
   let cursor = START;
 
   function put(name: CounterName, entry: Entry): void {
     const id = idOf(name);
-    const queue = queues.get(id) ?? { name, entries: new Map<string, Entry>(), pausedUntil: 0 };
+    const queue = queues.get(id) ?? { name, entries: new Map<string, Entry>(), pausedUntil: 0, seen: undefined };
     if (!queue.entries.has(entry.id)) {
       if (waiting >= MOST_WAITING) return;
       waiting += 1;
     }
     queue.entries.set(entry.id, entry);
+    queue.seen = undefined;
     queues.set(id, queue);
   }
 
@@ -105,21 +108,24 @@ export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): 
     if (delivery === 'Retry') put(queue.name, { ...entry, count: entry.count + count });
   }
 
-  async function tellExhausted(entry: Entry, limitUSD: string): Promise<void> {
+  async function tellExhausted(queue: Queue, entry: Entry, limitUSD: string): Promise<void> {
     entry.exhausted = true;
     const { owner, uid, wait } = entry;
     const delivery = await send(owner, uid, { type: 'MoneyExhausted', counter: wait.counter, limitUSD });
-    if (delivery === 'Retry') entry.exhausted = false;
+    if (delivery !== 'Retry') return;
+    entry.exhausted = false;
+    queue.seen = undefined;
   }
 
-  /** Counters that refused renewals and have more by now. */
-  async function readRefused(): Promise<readonly CounterName[]> {
+  /** Reads which refused renewals may fit by now; answers their counters. */
+  async function readRefused(): Promise<ReadonlySet<string>> {
+    if (refused.length > 0) return new Set(refused.map(idOf));
     const names = await rows.refusing(cursor, COUNTERS);
     cursor = (names.length < COUNTERS ? undefined : names.at(-1)) ?? START;
-    const freed: CounterName[] = [];
+    const freed = new Map<string, CounterRoom>();
     for (const room of await rows.rooms(names)) {
       const id = idOf(room);
-      if (hasMore(room, seen.get(id), clock())) freed.push({ org: room.org, counter: room.counter });
+      if (hasMore(room, seen.get(id), clock())) freed.set(id, room);
       seen.delete(id);
       seen.set(id, room);
     }
@@ -127,13 +133,19 @@ export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): 
       if (seen.size <= MOST_SEEN) break;
       seen.delete(id);
     }
-    refused = [...(await rows.refusedBy(freed, REFUSED))];
-    return freed;
+    const left = new Map([...freed].map(([id, room]) => [id, freeOn(room, clock())]));
+    for (const hold of await rows.refusedBy([...freed.values()], REFUSED)) {
+      const free = left.get(idOf(hold))?.minus(hold.lacksUSD);
+      if (free === undefined || free.lt(0)) continue;
+      left.set(idOf(hold), free);
+      refused.push(hold);
+    }
+    return new Set(refused.map(idOf));
   }
 
   async function round(): Promise<void> {
     const now = clock();
-    const busy = new Set((await readRefused()).map(idOf));
+    const busy = await readRefused();
     const due = [...queues].filter(([, { pausedUntil }]) => pausedUntil <= now).slice(0, COUNTERS);
     let left = WAKES;
     for (const room of await rows.rooms(due.map(([, { name }]) => name))) {
@@ -143,15 +155,17 @@ export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): 
       // The last become the first of the next round.
       queues.delete(id);
       queues.set(id, queue);
-      if (busy.has(id)) continue;
+      // As it was when nothing fitted: else many that wait would be gone through each second.
+      if (busy.has(id) || (queue.seen !== undefined && isSame(room, queue.seen) && !isOver(room, now))) continue;
       const open = isOver(room, now) ? { ...room, limitUSD: undefined } : room;
       const woken = fitting([...queue.entries.values()], open, left);
       for (const { entry, count } of woken) {
         left -= count;
         void wake(queue, entry, count);
       }
+      queue.seen = woken.length > 0 || left <= 0 ? undefined : room;
       if (woken.length > 0) queue.pausedUntil = now + PAUSE_MS;
-      else for (const entry of exhaustedOf(queue, open)) void tellExhausted(entry, open.limitUSD ?? '0');
+      else for (const entry of exhaustedOf(queue, open)) void tellExhausted(queue, entry, open.limitUSD ?? '0');
     }
   }
 
@@ -172,10 +186,19 @@ export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): 
 
 const idOf = ({ org, counter }: CounterName): string => `${org}/${counter}`;
 
+function isSame(a: CounterRoom, b: CounterRoom): boolean {
+  return a.limitUSD === b.limitUSD && a.availableUSD === b.availableUSD && a.heldUSD === b.heldUSD;
+}
+
 /** A month that is over refuses nothing any more. */
 function isOver({ counter }: CounterName, now: number): boolean {
   const name = parseCounter(counter);
   return name.of === 'Budget' && name.period !== 'total' && name.period < monthOf(now);
+}
+
+/** No limit: as much as there is. */
+function freeOn(room: CounterRoom, now: number): USD {
+  return new USD(room.limitUSD === undefined || isOver(room, now) ? 'Infinity' : room.availableUSD);
 }
 
 /** `before` is undefined when it was never looked at: then it is tried once. */

@@ -2,6 +2,8 @@
  * How much is free on counters that have refused a hold, for the process that holds the lease: so it knows what may be tried again. Reads by
  * key on a read connection; only the commit decides about money (I7).
  */
+import { amountOfHold } from '../../src/money/hold.js';
+import { neededFor } from '../../src/money/renewal.js';
 import { USD } from '../../src/money/usd.js';
 import type { Postgres, Statement } from '../postgres.js';
 import type { DueHold } from './due-holds.js';
@@ -17,14 +19,19 @@ export interface CounterRoom extends CounterName {
   readonly heldUSD: string;
 }
 
+export interface RefusedHold extends DueHold, CounterName {
+  /** It is renewed for the next unit once at least so much more is free. */
+  readonly lacksUSD: string;
+}
+
 /** Each rejects with a `RefusalError` Unavailable when Postgres does not answer. */
 export interface LimitedCounters {
   /** One for each name. */
   rooms(names: readonly CounterName[]): Promise<readonly CounterRoom[]>;
   /** Counters that refused the last renewal of a hold, behind `after` by org and name; at most `limit`. */
   refusing(after: CounterName, limit: number): Promise<readonly CounterName[]>;
-  /** Holds whose last renewal was refused by these counters, at most `limit`. */
-  refusedBy(names: readonly CounterName[], limit: number): Promise<readonly (DueHold & { readonly org: string })[]>;
+  /** Holds whose last renewal was refused by these counters, at most `limit`; those that end first come first. */
+  refusedBy(names: readonly CounterName[], limit: number): Promise<readonly RefusedHold[]>;
 }
 
 export function openLimitedCounters(postgres: Postgres): LimitedCounters {
@@ -45,8 +52,11 @@ export function openLimitedCounters(postgres: Postgres): LimitedCounters {
       if (names.length === 0) return [];
       const rows = await postgres.readRows<[string, number, string]>(REFUSED_BY, [JSON.stringify(names), limit]);
       return rows.map(([org, format, body]) => {
-        const { key, sequence, placedAt, owner } = holdOf(format, body);
-        return { org, key, sequence, placedAt, owner };
+        const hold = holdOf(format, body);
+        const { key, sequence, placedAt, owner, refusal } = hold;
+        // Of the time when it was refused: what it has used since is missing as well.
+        const lacksUSD = USD.max(0, neededFor(hold, 1).minus(amountOfHold(hold))).toFixed();
+        return { org, counter: refusal?.counter ?? '', key, sequence, placedAt, owner, lacksUSD };
       });
     },
   };

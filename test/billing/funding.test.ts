@@ -188,6 +188,7 @@ test('a Job and a Sandbox that reach their own cap rest with MaxCostReached, and
   const suspended = await once(`${JOBS}/capped`, 'is suspended', phaseIs('Suspended'));
   t.is(outcomeOf(suspended), 'Suspended MaxCostReached');
   t.is(textAt(suspended, 'spec', 'state'), 'Running');
+  t.is(condition(suspended, 'Funded'), 'False MaxCostReached');
   await set(`${JOBS}/capped`, { maxCostUSD: '60' });
   const done = await once(`${JOBS}/capped`, 'ends', phaseIs('Succeeded'));
   t.true(Number(valueAt(done, 'status', 'cost', 'totalUSD')) <= 60);

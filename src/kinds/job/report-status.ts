@@ -68,7 +68,9 @@ function conditions(draft: JobDraft, phase: JobPhase): JobStatus['conditions'] {
   else if (suspended?.status === 'True') set('Suspended', 'False', 'JobResumed', 'Job resumed');
   const funded = list?.find((condition) => condition.type === 'Funded');
   const { unfunded } = draft.private;
-  if (unfunded !== undefined) set('Funded', 'False', unfunded.reason, unfunded.message);
+  if (phase === 'Suspended' && draft.private.capped !== undefined)
+    set('Funded', 'False', MAX_COST_REACHED, 'it has cost what maxCostUSD allows');
+  else if (unfunded !== undefined) set('Funded', 'False', unfunded.reason, unfunded.message);
   else if (funded?.status === 'False') set('Funded', 'True', 'Funded', 'there is money for it again');
   const collected = list?.find((condition) => condition.type === 'OutputsCollected');
   if (unsaved !== undefined) {

@@ -44,8 +44,8 @@ function open(): World {
       Promise.resolve(
         [...world.refused]
           .filter(([, counter]) => names.some((name) => name.counter === counter))
-          .map(([key]) => ({
-            ...{ org: 'o', key, sequence: 1, placedAt: 0 },
+          .map(([key, counter]) => ({
+            ...{ org: 'o', counter, key, sequence: 1, placedAt: 0, lacksUSD: '2' },
             owner: { uid: key, kind: 'Attempt', project: 'default', name: key },
           })),
       ),
@@ -141,7 +141,9 @@ test('one that could not be told is told again, and a cap below which nothing is
   await world.rounds(1);
   t.is(world.told.length, 2, 'what is held may be given back');
   world.rooms.set(CAP, LEFT('1', '10', '0'));
-  await world.rounds(2);
+  await world.rounds(1);
+  world.rooms.set(CAP, LEFT('0.5', '10', '0'));
+  await world.rounds(1);
   t.deepEqual(world.told.slice(2), [['job', { type: 'MoneyExhausted', counter: CAP, limitUSD: '10' }]]);
 });
 
@@ -162,4 +164,8 @@ test('refused renewals are tried once, then when their counter has more, and bef
     await world.rounds(1);
     t.deepEqual(tried(), ['hold']);
   }
+  for (const key of ['second', 'third', 'fourth']) world.refused.set(key, BUDGET);
+  world.rooms.set(BUDGET, LEFT('5'));
+  await world.rounds(1);
+  t.deepEqual(tried(), ['hold', 'second'], 'as many as fit');
 });

@@ -2,6 +2,7 @@
 import test from 'ava';
 import type { Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
+import type { HoldRefusal } from '../../../src/money/operation.js';
 import { ChildTable, asChildSlot, childTableStore } from '../../../src/kinds/children/slots.js';
 import type { Effect, LaterEffect } from '../../../src/kinds/effect.js';
 import type { KindDefinition } from '../../../src/kinds/kind.js';
@@ -20,6 +21,7 @@ class Owner {
   kept: unknown;
   table = new ChildTable();
   effects: readonly Effect[] = [];
+  volatile: readonly LaterEffect[] = [];
   readonly address: Address;
   readonly #kind: KindDefinition;
 
@@ -38,6 +40,7 @@ class Owner {
     this.object = { ...this.object, status: decision.status };
     this.kept = decision.private ?? this.kept;
     this.effects = decision.effects;
+    this.volatile = decision.volatile ?? [];
     for (const change of decision.changes ?? []) childTableStore.apply(this.table, change as SlotRow);
     return 'Next';
   }
@@ -392,6 +395,8 @@ test('a child without room below the cap waits; once another was stopped by the 
   });
   t.deepEqual(owner.asked('PatchChild'), []);
   t.is((owner.object.status as SweepStatus).phase, 'Running');
+  owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'job-0', limitUSD: '1.00' } });
+  t.deepEqual(owner.asked('PatchChild'), [], 'a cap of its own stops nobody else');
   owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'uid-0', limitUSD: '1.00' } }, 11);
   t.deepEqual(
     owner.asked('PatchChild').map(({ name, spec }) => [name, spec]),
@@ -411,7 +416,7 @@ test('a child without room below the cap waits; once another was stopped by the 
   t.is(owner.asked('CreateChild').length, 1, 'the one that waited is tried again');
   t.is((owner.object.status as SweepStatus).phase, 'Running');
   owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'uid-0', limitUSD: '1.00' } }, 12);
-  t.is((owner.object.status as SweepStatus).phase, 'Running', 'what was told before the cap was raised is no news');
+  t.deepEqual(owner.asked('PatchChild'), [], 'what was told before the cap was raised is no news');
 });
 
 test('a child that money refuses is made when there is money for it, and a cap that is used up suspends the whole', (t) => {
@@ -437,4 +442,32 @@ test('a child that money refuses is made when there is money for it, and a cap t
   owner.hear(1, 'Succeeded');
   told({ type: 'MoneyExhausted', counter: 'cost/uid-0', limitUSD: '1.00' });
   t.like(owner.object.status, { phase: 'Suspended', reason: 'MaxCostReached' });
+});
+
+test('a child whose start money refuses, after it rested, is asked to run again once there is more money, and not before', (t) => {
+  const owner = sweep({ repetitions: 2, maxParallel: 1 });
+  owner.hear(0, 'Running');
+  owner.change({ state: 'Suspended' });
+  owner.hear(0, 'Suspended', {}, 11);
+  owner.change({ state: 'Running' });
+  const [start] = owner.asked('PatchChild');
+  if (start === undefined) throw new Error('no start was asked for');
+  const counter = 'budget/b/total';
+  const shortfall: HoldRefusal = {
+    ...{ key: 'a', by: 'Budget' as const, uid: 'b', name: 'team-a', counter, limitUSD: '1.00' },
+    ...{ availableUSD: '0.10', neededUSD: '0.50' },
+  };
+  owner.decide({ type: 'EffectFailed', effect: start, reason: 'BudgetExceeded', message: 'refused', shortfall });
+  t.like(
+    owner.effects.find(({ type }) => type === 'ArmTimer'),
+    { timer: 'resync', at: NOW + 60_000 },
+  );
+  t.like(owner.volatile[0], { type: 'AwaitMoney', counter, neededUSD: '0.50', above: '1.00', count: 1 });
+  const told = (stopped: boolean): readonly unknown[] => {
+    const from = { address: owner.address, uid: 'uid-0', version: 0 };
+    owner.decide({ type: 'MessageReceived', from, content: { type: 'MoneyFreed', counter, stopped, count: 1 } });
+    return owner.asked('PatchChild').map(({ spec }) => spec);
+  };
+  t.deepEqual(told(false), [], 'what others gave back is for what has never begun');
+  t.deepEqual(told(true), [{ state: 'Running' }]);
 });

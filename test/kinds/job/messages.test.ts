@@ -222,9 +222,11 @@ test('a first hold that finds no room below the cap waits for what others give b
   job.hear(0, 1, 'Running');
   job.refuse(1, 1, shortfall(cap), 'MaxCostReached');
   t.like(status(), { phase: 'Running', reason: 'MaxCostReached', active: 1 });
+  const exhausted = { type: 'MoneyExhausted', counter: 'cost/uid-0', limitUSD: '1.00' } as const;
+  t.is(job.tell(exhausted), 'Ignored', 'late: another index runs');
   job.hear(0, 1, 'Succeeded');
   t.is(status().phase, 'Pending');
-  job.tell({ type: 'MoneyExhausted', counter: 'cost/uid-0', limitUSD: '1.00' });
+  job.tell(exhausted);
   t.like(status(), { phase: 'Suspended', reason: 'MaxCostReached' });
   job.change({ maxCostUSD: '2.00' });
   t.is(job.made.at(-1), '1.2');
