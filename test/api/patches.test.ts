@@ -70,6 +70,7 @@ test('JSON patches add, remove, replace, move, copy and test', (t) => {
   t.deepEqual(patched({ a: [1, 2] }, { op: 'remove', path: '/a/0' }), { a: [2] });
   t.deepEqual(patched({ a: { b: 1 } }, { op: 'replace', path: '/a/b', value: null }), { a: { b: null } });
   t.deepEqual(patched({ a: 1 }, { op: 'move', from: '/a', path: '/b' }), { b: 1 });
+  t.deepEqual(patched({ a: 1, b: {} }, { op: 'move', from: '/a', path: '/b/c' }), { b: { c: 1 } });
   t.deepEqual(patched({ a: { x: 1 } }, { op: 'copy', from: '/a', path: '/b' }), { a: { x: 1 }, b: { x: 1 } });
   t.deepEqual(patched({ 'a/b': { '~': 1 } }, { op: 'replace', path: '/a~1b/~0', value: 2 }), { 'a/b': { '~': 2 } });
   t.deepEqual(patched({ constructor: 'x' }, { op: 'replace', path: '/constructor', value: 'y' }), { constructor: 'y' });
@@ -88,13 +89,14 @@ test('a patch that does not fit is Invalid, one that is malformed is BadRequest'
     { op: 'move', from: '/b', path: '/c' },
     { op: 'copy', from: '/b', path: '/c' },
     { op: 'move', from: '/o', path: '/o/x' },
-    { op: 'add', path: '/l/2', value: 1 },
+    { op: 'move', from: '/l/0', path: '/l/0/x' },
+    { op: 'add', path: '/l/3', value: 1 },
     { op: 'add', path: '/l/01', value: 1 },
     { op: 'remove', path: '/l/-' },
     { op: 'add', path: '/toString/x', value: 1 },
     { op: 'copy', from: '/toString', path: '/x' },
   ]) {
-    t.regex(String(patched({ a: 1, o: {}, l: [1] }, operation)), /^Invalid: /, JSON.stringify(operation));
+    t.regex(String(patched({ a: 1, o: {}, l: [{}, {}] }, operation)), /^Invalid: /, JSON.stringify(operation));
   }
   for (const operation of [
     null,
