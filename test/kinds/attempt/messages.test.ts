@@ -3,10 +3,10 @@ import test from 'ava';
 import { attemptKind } from '../../../src/kinds/attempt/index.js';
 import type { AttemptStatus } from '../../../src/kinds/attempt/schema.js';
 import { WORK_FINALIZER } from '../../../src/kinds/attempt/state.js';
-import type { Effect } from '../../../src/kinds/effect.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 import { ask, at, decided, NOW, objectOf, type Stored } from '../decide.js';
+import { told as toldOf } from '../told.js';
 
 const EPOCH = 3;
 const OWNER = { apiVersion: 'svc.dev/v1', kind: 'Job', name: 'owner', uid: 'owner-uid', controller: true };
@@ -36,39 +36,13 @@ function attempt(state: State, metadata: object = {}): Stored {
   return at({ ...object, metadata: { ...object.metadata, ...metadata }, status }, kept);
 }
 
-/** An effect in a word or two. */
-function say(effect: Effect): string {
-  switch (effect.type) {
-    case 'Tell':
-      return effect.message.type === 'PlaceWanted' ? `PlaceWanted ${effect.message.held}` : effect.message.type;
-    case 'StopWork':
-      return `StopWork ${effect.graceSeconds}`;
-    case 'RemoveWork':
-      return `RemoveWork ${effect.logs}`;
-    case 'ArmTimer':
-      return `ArmTimer ${effect.timer} ${(effect.at - NOW) / 1000}`;
-    case 'CancelTimer':
-      return `CancelTimer ${effect.timer}`;
-    default:
-      return effect.type;
-  }
+function show(status: unknown, kept: unknown): string {
+  const { work, stopping, saving } = kept as { work: string; stopping?: string; saving?: object };
+  const { phase, reason } = status as AttemptStatus;
+  return [phase, reason, work, stopping, saving && 'saving'].filter(Boolean).join(' ');
 }
 
-/** What comes of it: what changed of its phase, work and stop, and what is asked of others; `volatile` when nothing is stored. */
-function told(stored: Stored, message: Message): string {
-  const decision = ask(attemptKind, stored, message);
-  if (decision.outcome === 'Volatile') return `volatile: ${decision.volatile.map(say).join(', ')}`;
-  if (decision.outcome !== 'Next') return decision.outcome;
-  const shown = (status: unknown, kept: unknown): string => {
-    const { work, stopping, saving } = kept as { work: string; stopping?: string; saving?: object };
-    const { phase, reason } = status as AttemptStatus;
-    return [phase, reason, work, stopping, saving && 'saving'].filter(Boolean).join(' ');
-  };
-  const before = shown(stored.object.status, stored.private);
-  const after = shown(decision.status, decision.private ?? stored.private);
-  const effects = [...decision.effects, ...(decision.volatile ?? [])].map(say).join(', ');
-  return `${before === after ? '' : `${after}: `}${effects}`;
-}
+const told = (stored: Stored, message: Message): string => toldOf(attemptKind, stored, message, show);
 
 const from = { address: { org: 'o-1', kind: 'Job', project: 'a', name: 'owner' }, uid: 'owner-uid', version: 0 };
 const hear = (content: ObjectMessage): Message => ({ type: 'MessageReceived', from, content });
@@ -124,7 +98,7 @@ const TABLE: readonly (readonly [string, Message, object, Partial<Record<State, 
       queued: 'Cancelled Suspended None: AttemptChanged, PlaceReleased',
       starting: 'Provisioning Live Suspended: StopWork 10, ArmTimer stop 40',
       running: 'Running Live Suspended: StopWork 10, ArmTimer stop 40',
-      saving: 'Running Live Suspended saving: ',
+      saving: 'Running Live Suspended saving:',
       ended: 'volatile: AttemptChanged',
       gone: 'volatile: AttemptChanged',
       taken: 'volatile: AttemptChanged',
@@ -191,7 +165,7 @@ const TABLE: readonly (readonly [string, Message, object, Partial<Record<State, 
       starting: 'Provisioning Live Released: StopWork 30, ArmTimer stop 60',
       running: 'Running Live Released: StopWork 30, ArmTimer stop 60',
       stopping: '',
-      saving: 'Running Live Released saving: ',
+      saving: 'Running Live Released saving:',
       unsaved: 'ArmTimer stop 60',
       removing: '',
       ended: 'RemoveWork true',
