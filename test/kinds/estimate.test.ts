@@ -5,6 +5,7 @@ import { readTerms } from '../../src/kinds/attempts/terms.js';
 import { estimateWork, refuseRate } from '../../src/kinds/estimate.js';
 import { jobKind } from '../../src/kinds/job/index.js';
 import { SlotTable } from '../../src/kinds/job/slots.js';
+import type { Message } from '../../src/kinds/machine.js';
 import { pipelineKind } from '../../src/kinds/pipeline/index.js';
 import { sandboxKind } from '../../src/kinds/sandbox/index.js';
 import type { Estimate } from '../../src/kinds/shapes/status.js';
@@ -187,4 +188,36 @@ test('an Attempt carries the terms that its Job was admitted at, whatever the pr
   };
   t.deepEqual(made, [terms, terms]);
   t.is(readTerms({}), undefined);
+});
+
+test('a write that starts a Sandbox or Workspace holds money for it first; a start of its own asks nobody who could be refused', (t) => {
+  for (const [kind, spec] of [
+    [sandboxKind, { image: 'python:3.12' }],
+    [workspaceKind, { ephemeral: true }],
+  ] as const) {
+    const held = (state: string, message: Message, kept?: object): readonly string[] => {
+      const object = objectOf(
+        kind,
+        { maxCostUSD: '5.00', ...spec, state },
+        { creationTimestamp: '2026-01-02T03:00:00Z' },
+      );
+      const current = {
+        address: { org: 'o', kind: kind.kind, project: 'default', name: 'one' },
+        object,
+        private: kept,
+      };
+      const decision = kind.machine.decide(current, undefined, message, { ...contextAt(), prices: BOOK });
+      const effects = decision.outcome === 'Next' ? decision.effects : [];
+      t.is(effects.filter(({ type }) => type === 'CreateChild').length, state === 'Running' ? 1 : 0, kind.kind);
+      return effects.flatMap((effect) => (effect.type === 'Money' ? [effect.operation.op] : []));
+    };
+    const rests = { epoch: 1, timers: {}, lost: 0, requests: {}, terms: 0 };
+    const before = objectOf(kind, { maxCostUSD: '5.00', ...spec, state: 'Stopped' });
+    const uncapped = objectOf(kind, { ...spec, state: 'Running' });
+    t.deepEqual(held('Running', { type: 'Created' }), ['SetCap', 'Release', 'Place']);
+    t.deepEqual(held('Stopped', { type: 'Created' }), ['SetCap']);
+    t.deepEqual(held('Stopped', { type: 'Updated', before: uncapped }, rests), ['SetCap']);
+    t.deepEqual(held('Running', { type: 'Updated', before }, rests), ['Release', 'Place']);
+    t.deepEqual(held('Running', { type: 'TimerFired', timer: 'start', generation: 1 }, rests), []);
+  }
 });
