@@ -1,7 +1,7 @@
 /** What work would cost by a price book: pure, with exact amounts. */
 import test from 'ava';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { readTerms } from '../../src/kinds/attempts/terms.js';
+import { admitTerms, parseTerms, readTerms, showAdmitted, showTerms } from '../../src/kinds/attempts/terms.js';
 import { estimateWork, refuseRate } from '../../src/kinds/estimate.js';
 import { jobKind } from '../../src/kinds/job/index.js';
 import { SlotTable } from '../../src/kinds/job/slots.js';
@@ -152,6 +152,21 @@ test('work whose rate is above what it accepts is refused where that is written,
   const preview = estimateOf(jobKind, placed('0.10')).placementPreview;
   t.is(preview?.offering, undefined);
   t.regex(JSON.stringify(preview?.explain), /above the 0\.10 that is accepted/);
+});
+
+test('terms are read as they were written, and terms of which a part is missing cost nothing for it', (t) => {
+  for (const [amounts, book] of [
+    [{ milliCpu: 2000, memory: 2 ** 30, disk: 0 }, BOOK],
+    [{ milliCpu: 1, memory: 1, disk: 0 }, bookOf("{ perCpuHourUSD: '0.36', minimumUSD: '0.01' }", 'v3')],
+  ] as const) {
+    const admitted = admitTerms(amounts, book);
+    t.deepEqual(parseTerms(showTerms(admitted)), admitted);
+    t.is(showAdmitted(amounts, book), showTerms(admitted));
+  }
+  const none = { offering: 'cpu-local', pricebookVersion: '', rateUSDPerHour: '0.00', minimumUSD: '0.00' };
+  t.like(parseTerms(''), { ...none, incrementMs: 1000 });
+  t.like(parseTerms('increment=1m,rate=0.5'), { ...none, rateUSDPerHour: '0.5', incrementMs: 60_000 });
+  t.is(readTerms(undefined), undefined);
 });
 
 test('an Attempt carries the terms that its Job was admitted at, whatever the prices are when it is made', (t) => {
