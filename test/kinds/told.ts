@@ -20,6 +20,8 @@ export function say(effect: Effect): string {
       return `ArmTimer ${effect.timer} ${(effect.at - NOW) / 1000}`;
     case 'CancelTimer':
       return `CancelTimer ${effect.timer}`;
+    case 'Emit':
+      return effect.event;
     default:
       return effect.type;
   }

@@ -109,6 +109,7 @@ test('the time that a Job was suspended is added to its deadline', (t) => {
     job.timers.filter((timer) => timer.includes('deadline')),
     ['no deadline'],
   );
+  t.is(job.status.phase, 'Running', 'until its Attempt has stopped');
   job.hear(0, 1, 'Cancelled', { reason: 'Suspended' });
   job.decide({ type: 'Activated' }, NOW + 500_000);
   t.is(job.status.phase, 'Suspended');
@@ -117,4 +118,13 @@ test('the time that a Job was suspended is added to its deadline', (t) => {
     job.timers.filter((timer) => timer.includes('deadline')),
     ['deadline 560'],
   );
+});
+
+test('a backoffLimit that is lowered below the failures so far ends the Job', (t) => {
+  const job = new Job({ backoffLimit: 6 });
+  for (const index of [0, 1]) job.hear(index, 1, 'Failed', { reason: 'CustomerExit', exitCode: 1 });
+  job.change({ backoffLimit: 2 });
+  t.is(job.status.phase, 'Pending', 'as many as there may be');
+  job.change({ backoffLimit: 1 });
+  t.like(job.status, { phase: 'Failed', reason: 'BackoffLimitExceeded', failedIndexes: '0,1' });
 });

@@ -99,7 +99,6 @@ test('after any changes the book is that of plain lists: what is held, who waits
           plain.hold(one, what === 'heard');
         }
         t.deepEqual([...book.waiting()], plain.waiting);
-        t.is(book.longestWaiting, plain.waiting[0]);
         t.is(book.waitingCount, plain.waiting.length);
         t.deepEqual(
           [...book.orgs].map(([org, owners]) => ({ org, owners: [...owners] })),

@@ -86,7 +86,7 @@ test('a Sandbox goes when its lifetime is over, in whichever state, and not befo
 
 test('a start or a stop that takes five minutes is reported once, and each anew', (t) => {
   const reports = (stored: Stored, now: number): number =>
-    sayAll(ask(sandboxKind, stored, fired('stuck'), contextAt(now))).split('Emit').length - 1;
+    sayAll(ask(sandboxKind, stored, fired('stuck'), contextAt(now))).split('sandbox.stuck').length - 1;
   for (const state of ['placed', 'stopping', 'unsaved', 'ended'] as const) {
     const begun = sandbox(state);
     t.is(reports(begun, NOW + 5 * MINUTE - 1), 0, state);
