@@ -2,7 +2,6 @@
 import test from 'ava';
 import type { Address } from '../../../src/api/address.js';
 import type { ApiObject } from '../../../src/api/object.js';
-import { failureDelay, replacementDelay } from '../../../src/kinds/attempts/back-off.js';
 import { ChildTable, asChildSlot, childTableStore } from '../../../src/kinds/children/slots.js';
 import type { Effect, LaterEffect } from '../../../src/kinds/effect.js';
 import type { KindDefinition } from '../../../src/kinds/kind.js';
@@ -128,12 +127,6 @@ test('a create that can never succeed fails its cell at once', (t) => {
   }
 });
 
-test('what is refused waits a second, then twice as long each time, and a minute at most; capacity that is lost is replaced at once first', (t) => {
-  const seconds = (delay: (times: number) => number) => Array.from({ length: 9 }, (_, at) => delay(at) / 1000);
-  t.deepEqual(seconds(failureDelay), [1, 1, 2, 4, 8, 16, 32, 60, 60]);
-  t.deepEqual(seconds(replacementDelay), [0, 0, 1, 2, 4, 8, 16, 32, 60]);
-});
-
 test('a Sweep whose window is full has no time to wait for', (t) => {
   const owner = sweep({ repetitions: 3, maxParallel: 2 });
   t.is(owner.asked('CreateChild').length, 2);
@@ -141,19 +134,6 @@ test('a Sweep whose window is full has no time to wait for', (t) => {
     owner.effects.filter(({ type }) => type === 'ArmTimer'),
     [],
   );
-});
-
-test('a child that is over keeps how it ended, whatever a late row says', (t) => {
-  for (const phase of ['Succeeded', 'Failed', 'Cancelled', 'Skipped']) {
-    const table = new ChildTable();
-    const row: SlotRow = { index: 2, epoch: 1, phase, failures: 0, detail: {} };
-    childTableStore.apply(table, row);
-    childTableStore.apply(table, { ...row, phase: 'Active', epoch: 2 });
-    t.is(table.slot(2)?.phase, phase as 'Succeeded');
-    t.deepEqual([...table.open], []);
-    t.is(table.counts.slots.Active, 0);
-    t.is(table.next, 3);
-  }
 });
 
 test('a cell that waits for its create keeps its place in the window', (t) => {
