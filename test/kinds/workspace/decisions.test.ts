@@ -198,3 +198,52 @@ test('what an Attempt has saved goes to the Volume under the lease of its own ep
   t.is(ended({ epoch: EPOCH - 1 }).lease?.saved, undefined);
   t.is(ended({ at: 'Denied' }).lease?.saved, undefined);
 });
+
+test('the phase of a Workspace follows from what is wanted of it, its Attempt and its home', (t) => {
+  const failure = { reason: 'StartupFailed', message: 'no' };
+  const recovering = { reason: 'NodeLost', message: 'gone' };
+  const phase = (kept: Partial<WorkspacePrivate>, spec: object = {}, metadata: object = {}): unknown =>
+    statusOf(after(desk(spec, kept, metadata), fired('resync'))).phase;
+  const STOPPED = { state: 'Stopped' };
+  const GOING = { deletionTimestamp: time(NOW), finalizers: ['example.org/hold'] };
+  const stopping = { ...LIVE, stopping: true };
+  const ended = { ...LIVE, phase: 'Ended' } as const;
+  t.is(phase({ live: { ...LIVE, phase: 'Made' } }), 'Pending');
+  t.is(phase({ live: { ...LIVE, phase: 'Placed' } }), 'Starting');
+  t.is(phase({ live: LIVE }), 'Running');
+  t.is(phase({ live: { ...LIVE, unsaved: true } }), 'Stopping');
+  t.is(phase({ live: stopping }, STOPPED), 'Stopping');
+  t.is(phase({ live: { ...stopping, phase: 'Placed' } }, STOPPED), 'Stopping');
+  t.is(phase({ live: ended }, STOPPED), 'Stopping');
+  t.is(phase({ live: ended, recovering }), 'Pending', 'it comes back');
+  t.is(phase({ live: ended, recovering }, STOPPED), 'Stopping');
+  t.is(phase({ live: ended }), 'Stopping', 'it was stopped and is wanted again');
+  t.is(phase({ live: ended, failure }), 'Failed');
+  t.is(phase({ failure }), 'Failed');
+  t.is(phase({ failure }, STOPPED), 'Failed');
+  t.is(phase({}, STOPPED), 'Stopped');
+  t.is(phase({ lease: { ...LEASE, at: 'Returning' } }, { ...HOME, ...STOPPED }), 'Stopping', 'its home is on its way');
+  t.is(phase({ lease: { ...LEASE, at: 'Returning' } }, HOME), 'Stopping');
+  t.is(phase({ lease: { ...LEASE, epoch: EPOCH + 1, at: 'Denied' } }, HOME), 'Pending');
+  t.is(phase({ failure }, {}, GOING), 'Stopping');
+  t.is(phase({ live: ended, failure }, {}, GOING), 'Stopping');
+  t.is(phase({ live: stopping }, {}, GOING), 'Stopping');
+});
+
+test('a changed spec lets a Workspace try again what has failed, and nothing else does', (t) => {
+  const failed = desk({}, { failure: { reason: 'StartupFailed', message: 'no' }, lost: 2 });
+  t.like(keptOf(written(failed, { idleTimeout: '1h' })), { failure: undefined, lost: 0, live: { epoch: EPOCH + 1 } });
+  t.like(keptOf(written(failed, {})), { failure: { reason: 'StartupFailed' }, lost: 2, live: undefined });
+  const lost = desk({}, { recovering: { reason: 'NodeLost', message: 'gone' }, lost: 2, notBefore: NOW + 2000 });
+  t.like(keptOf(written(lost, {})), { recovering: { reason: 'NodeLost' }, lost: 2, live: undefined });
+  t.like(keptOf(written(lost, { state: 'Stopped' })), { recovering: undefined, lost: 0, notBefore: undefined });
+});
+
+test('under deletion a Workspace asks again after ten seconds, for as long as something of it is left', (t) => {
+  const GOING = { deletionTimestamp: time(NOW), finalizers: ['example.org/hold'] };
+  const resync = (kept: Partial<WorkspacePrivate>, metadata: object): number | undefined =>
+    keptOf(after(desk(HOME, kept, metadata), { type: 'DeletionRequested' })).timers['resync'];
+  t.is(resync({ live: LIVE, lease: LEASE }, GOING), NOW + 10_000);
+  t.is(resync({ lease: { ...LEASE, at: 'Returning' } }, GOING), NOW + 10_000);
+  t.is(resync({}, GOING), undefined);
+});
