@@ -3,7 +3,6 @@ import { isObject } from './safe-value.js';
 
 export function equalJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
   if (Array.isArray(one)) {
     if (!Array.isArray(other) || one.length !== other.length) return false;
     for (let i = 0; i < one.length; i++) if (!equalJson(one[i], other[i])) return false;
@@ -30,7 +29,7 @@ function equalMembers(one: Readonly<Record<string, unknown>>, other: Readonly<Re
  * equal. One walk, after which `===` answers what changed. Neither input is changed.
  */
 export function shareJson(before: unknown, after: unknown): unknown {
-  if (before === after || typeof before !== 'object' || typeof after !== 'object') return after;
+  if (before === after) return after;
   if (Array.isArray(before)) return Array.isArray(after) ? shareList(before, after) : after;
   return isObject(before) && isObject(after) ? shareMembers(before, after) : after;
 }

@@ -242,8 +242,6 @@ function onlyMapItself(tree: Tree): boolean {
 
 function union(tree: Tree | undefined, plus: Tree | undefined): Tree | undefined {
   if (tree === undefined || plus === undefined || tree === plus) return tree ?? plus;
-  if (isLeaf(tree)) return plus;
-  if (isLeaf(plus)) return tree;
   const both: Growing = { ...tree };
   for (const key in plus) {
     const merged = union(tree[key], plus[key]);

@@ -96,7 +96,6 @@ function collectElement(shape: Shape, element: unknown, path: string, index: num
 }
 
 function collectMembers(shape: ObjectShape, value: Record<string, unknown>, path: string, found: string[]): void {
-  if (shape.rest?.shape === 'Any' && shape.members.size === 0) return;
   for (const key in value) {
     // No more are told, whatever there is.
     if (found.length >= MAX_UNKNOWN) return;

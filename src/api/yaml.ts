@@ -25,7 +25,7 @@ export type YamlResult =
 const TOO_DEEP = `the body is nested deeper than ${MAX_DEPTH} levels`;
 
 export function readYaml(text: string): YamlResult {
-  if (nestsTooDeep(text)) return malformed(TOO_DEEP);
+  if (nestingOf(text) > MAX_NESTING) return malformed(TOO_DEEP);
   const lineCounter = new LineCounter();
   const documents = parseAllDocuments(text, {
     version: '1.2',
@@ -63,12 +63,16 @@ function toValue(document: Document.Parsed, duplicates: readonly string[]): Yaml
   return { outcome: 'Read', value, duplicates };
 }
 
+/** Texts that nest deeper never come to the parser. A value below the deepest level may count for one more, and so may its anchor or tag. */
+const MAX_NESTING = MAX_DEPTH + 2;
+
 /**
- * Reads the tokens, which needs no recursion, and bounds the nesting from above: open brackets, and the columns at which
- * open block collections may have begun. A list may begin at the column of the map that holds it, so the true depth is at
- * most twice the bound.
+ * Reads the tokens, which needs no recursion, and answers how deep they nest: open brackets, and the columns at which open
+ * block collections may have begun. A list may begin at the column of the map that holds it, so the true depth is at
+ * most twice the answer. Stops one level above the bound.
  */
-function nestsTooDeep(text: string): boolean {
+export function nestingOf(text: string): number {
+  let deepest = 0;
   let flow = 0;
   let column = 0;
   let mayOpen = true;
@@ -87,7 +91,8 @@ function nestsTooDeep(text: string): boolean {
       while ((columns.at(-1) ?? -1) > column) columns.pop();
       if (columns.at(-1) !== column) columns.push(column);
     }
-    if (flow + columns.length > MAX_DEPTH + 2) return true;
+    deepest = Math.max(deepest, flow + columns.length);
+    if (deepest > MAX_NESTING) return deepest;
     const newline = token.lastIndexOf('\n');
     if (newline >= 0) {
       column = token.length - newline - 1;
@@ -97,7 +102,7 @@ function nestsTooDeep(text: string): boolean {
       if (!blank) mayOpen = token === '-' || token === '?' || token === ':';
     }
   }
-  return false;
+  return deepest;
 }
 
 /** Marks that the lexer puts between tokens; they stand for no characters of the text. */

@@ -70,6 +70,7 @@ test('JSON patches add, remove, replace, move, copy and test', (t) => {
   t.deepEqual(patched({ a: [1, 2] }, { op: 'remove', path: '/a/0' }), { a: [2] });
   t.deepEqual(patched({ a: { b: 1 } }, { op: 'replace', path: '/a/b', value: null }), { a: { b: null } });
   t.deepEqual(patched({ a: 1 }, { op: 'move', from: '/a', path: '/b' }), { b: 1 });
+  t.deepEqual(patched({ a: 1, b: {} }, { op: 'move', from: '/a', path: '/b/c' }), { b: { c: 1 } });
   t.deepEqual(patched({ a: { x: 1 } }, { op: 'copy', from: '/a', path: '/b' }), { a: { x: 1 }, b: { x: 1 } });
   t.deepEqual(patched({ 'a/b': { '~': 1 } }, { op: 'replace', path: '/a~1b/~0', value: 2 }), { 'a/b': { '~': 2 } });
   t.deepEqual(patched({ constructor: 'x' }, { op: 'replace', path: '/constructor', value: 'y' }), { constructor: 'y' });
@@ -88,13 +89,14 @@ test('a patch that does not fit is Invalid, one that is malformed is BadRequest'
     { op: 'move', from: '/b', path: '/c' },
     { op: 'copy', from: '/b', path: '/c' },
     { op: 'move', from: '/o', path: '/o/x' },
-    { op: 'add', path: '/l/2', value: 1 },
+    { op: 'move', from: '/l/0', path: '/l/0/x' },
+    { op: 'add', path: '/l/3', value: 1 },
     { op: 'add', path: '/l/01', value: 1 },
     { op: 'remove', path: '/l/-' },
     { op: 'add', path: '/toString/x', value: 1 },
     { op: 'copy', from: '/toString', path: '/x' },
   ]) {
-    t.regex(String(patched({ a: 1, o: {}, l: [1] }, operation)), /^Invalid: /, JSON.stringify(operation));
+    t.regex(String(patched({ a: 1, o: {}, l: [{}, {}] }, operation)), /^Invalid: /, JSON.stringify(operation));
   }
   for (const operation of [
     null,
@@ -121,8 +123,10 @@ test('a patch is bounded in operations, in what it copies and in depth', (t) => 
     /RequestEntityTooLarge: paths of a JSON patch/,
   );
   t.like(patched({}, ...asks), { ['~'.repeat(MAX_POINTERS / 4)]: 1 });
-  const many = Array.from({ length: MAX_OPERATIONS + 1 }, () => ({ op: 'test', path: '', value: 1 }));
-  t.regex(String(patched({}, ...many)), /^RequestEntityTooLarge/);
+  const many = Array.from({ length: MAX_OPERATIONS }, () => ({ op: 'test', path: '', value: {} }));
+  t.is(MAX_OPERATIONS, 1000);
+  t.deepEqual(patched({}, ...many), {});
+  t.regex(String(patched({}, ...many, ...many.slice(0, 1))), /^RequestEntityTooLarge/);
   const doubling = Array.from({ length: 60 }, (_, i) => ({ op: 'copy', from: '/a', path: `/a/${i}` }));
   const started = performance.now();
   t.regex(String(patched({ a: { text: 'x'.repeat(1000) } }, ...doubling)), /^Invalid: .*copies too much/);
@@ -134,6 +138,70 @@ test('a patch is bounded in operations, in what it copies and in depth', (t) => 
     a: hostile,
     b: hostile,
   });
+});
+
+test('each copy weighs what it takes to make, and the heaviest that may be is made', (t) => {
+  const MOST = 2 ** 20;
+  const made = (value: unknown): string => {
+    const result = patched({}, { op: 'add', path: '/a', value }, { op: 'copy', from: '/a', path: '/b' });
+    return isObject(result) && equalJson(result['a'], result['b']) ? 'made' : String(result);
+  };
+  // Containers weigh 64, texts and names what JSON writes, other values 4.
+  for (const [what, most, make] of [
+    ['lists', MOST / 64 - 1, (n: number) => Array.from({ length: n }, () => [])],
+    ['objects', MOST / 64 - 1, (n: number) => Array.from({ length: n }, () => ({}))],
+    ['numbers', (MOST - 64) / 4, (n: number) => Array(n).fill(1)],
+    ['nulls', (MOST - 64) / 4, (n: number) => Array(n).fill(null)],
+    ['text', MOST - 64 - 2, (n: number) => ['x'.repeat(n)]],
+    ['name', MOST - 64 - 3 - 4, (n: number) => ({ ['x'.repeat(n)]: 1 })],
+  ] as const) {
+    t.is(made(make(most)), 'made', what);
+    t.regex(made(make(most + 1)), /^Invalid: .*copies too much/, what);
+  }
+});
+
+test('64 levels are copied and 65 are not, and a path may have 64 parts', (t) => {
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"a":', '}'],
+  ] as const) {
+    const nested = (levels: number): unknown => JSON.parse(`${open.repeat(levels)}0${close.repeat(levels)}`);
+    const copied = (levels: number): unknown =>
+      patched({}, { op: 'add', path: '/a', value: nested(levels) }, { op: 'copy', from: '/a', path: '' });
+    t.deepEqual(copied(64), nested(64));
+    t.regex(String(copied(65)), /^Invalid: .*nests deeper than 64 levels/);
+    t.deepEqual(patched({}, { op: 'add', path: '', value: nested(64) }), nested(64));
+    t.regex(String(patched({}, { op: 'add', path: '', value: nested(65) })), /^BadRequest: .*deeper than 64 levels/);
+  }
+  for (const field of ['path', 'from']) {
+    const at = (parts: number): unknown =>
+      patched({ a: 1 }, { op: 'copy', path: '/b', from: '/a', [field]: '/x'.repeat(parts) });
+    t.regex(String(at(64)), /^Invalid: .*names nothing/, field);
+    t.regex(String(at(65)), /^BadRequest: .*at most 64 parts/, field);
+  }
+});
+
+test('a member named __proto__ is refused on both ways of an operation, and in a value it is a member like others', (t) => {
+  for (const operation of [
+    { op: 'add', path: '/__proto__', value: 1 },
+    { op: 'add', path: '/a/__proto__/b', value: 1 },
+    { op: 'copy', path: '/b', from: '/__proto__' },
+    { op: 'copy', path: '/__proto__', from: '/a' },
+  ]) {
+    t.regex(String(patched({ a: {} }, operation)), /^BadRequest: .*must not name a member "__proto__"/);
+  }
+  const text = '{"__proto__":{"x":1,"__proto__":2}}';
+  const plain = { enumerable: true, configurable: true, writable: true };
+  for (const [target, patch] of [
+    [{}, text],
+    [{ ['__proto__']: { x: 0 } }, text],
+    [{}, '{"__proto__":{"x":1,"__proto__":2,"y":null},"z":null}'],
+    [undefined, '{"__proto__":{"x":1,"__proto__":2,"y":null},"z":null}'],
+  ] as const) {
+    const merged = mergePatch(target, JSON.parse(patch));
+    t.is(JSON.stringify(merged), text);
+    t.like(Object.getOwnPropertyDescriptor(merged, '__proto__'), plain);
+  }
 });
 
 const name = fc.constantFrom('a', 'b', '0', '1', '-', 'x/y');
@@ -250,6 +318,7 @@ test('a merge patch of a new part is that part, and its merging into parts that 
   t.deepEqual(merged.d as unknown, { f: {} });
   t.is(patch.d.e, null, 'a patch is as it was: it may have to be applied again');
   const refusal = { message: 'the patch merges more than 20000 members of objects' };
+  t.is(Object.keys(mergePatch({}, members(20_000)) as object).length, 20_000);
   t.throws(() => mergePatch({}, members(20_001)), refusal);
   t.throws(() => mergePatch({ a: {}, b: {} }, { a: members(10_001), b: members(10_001) }), refusal);
 });
@@ -258,6 +327,11 @@ test('what a patch moves up and down in lists, and what it copies, is bounded', 
   const list = Array.from({ length: MANY }, () => 0);
   const shifts = Array.from({ length: 999 }, () => ({ op: 'add', path: '/l/0', value: 1 }));
   t.regex(String(patched({ l: list }, ...shifts)), /^Invalid: .*more than 2000000 members/);
+  // The one member and the list are copied, the list is moved up once, and then its last element goes: two millions.
+  const million = { l: Array.from({ length: 999_999 }, () => 0) };
+  const most = [...shifts.slice(0, 1), { op: 'remove', path: '/l/999999' }, { op: 'add', path: '/l/-', value: 1 }];
+  t.like(jsonPatch(million, most), { outcome: 'Patched', touched: 2_000_000 });
+  t.is(jsonPatch(million, [...most, { op: 'remove', path: '/l/999999' }]).outcome, 'Refused', 'one element more');
   const copies = Array.from({ length: 999 }, (_, i) => ({ op: 'copy', from: '/l', path: `/c${i}` }));
   t.regex(String(patched({ l: list }, ...copies)), /^Invalid: .*copies (?:too much|or moves more than)/);
   t.deepEqual(
@@ -271,8 +345,8 @@ test('what a patch copies of objects is bounded apart, since each member costs a
   const members = (count: number, value: unknown = '') =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, value]));
   const add = { op: 'add', path: '/a/x', value: 1 };
-  const most = patched({}, { op: 'add', path: '/a', value: members(19_000) }, add);
-  t.is(Object.keys((most as { a: object }).a).length, 19_001);
+  const most = patched({}, { op: 'add', path: '/a', value: members(20_000) }, add);
+  t.is(Object.keys((most as { a: object }).a).length, 20_001);
   const refusals = [
     patched({}, { op: 'add', path: '/a', value: members(20_001) }, add),
     patched({ a: members(20_001) }, { op: 'remove', path: '/a/k1' }),

@@ -418,6 +418,8 @@ test('amounts, lengths and names are taken at their bounds and refused beyond th
   t.deepEqual(fits(zDuration(), '0s', '1ms'), [true, true]);
   t.deepEqual(fits(zCpu({ min: '500m', max: '2' }), '499m', '500m', '2', '2001m'), [false, true, true, false]);
   t.deepEqual(fits(zBytes(), '0', '7Pi', '8Pi'), [true, true, false]);
+  t.deepEqual(fits(zBytes({ min: '4', orZero: true }), '0', '1', '3', '4'), [true, false, false, true]);
+  t.deepEqual(fits(zBytes({ min: '4' }), '0', '3', '4'), [false, false, true]);
   t.deepEqual(fits(zUsd({ min: '5', max: '10' }), '4.99', '5', '10.00', '10.000000001'), [false, true, true, false]);
   t.deepEqual(fits(zUsd({ above: '1' }), '1', '1.000000001'), [false, true]);
   t.deepEqual(fits(zUsd({ wholeCents: true }), '0.01', '0.010', '0.001'), [true, true, false]);

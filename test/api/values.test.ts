@@ -1,5 +1,6 @@
 import test from 'ava';
 import * as fc from 'fast-check';
+import { canonicalJson } from '../../src/api/canonical-json.js';
 import { formatDuration, parseDuration } from '../../src/api/duration.js';
 import { formatBytes, formatMilliCpu, parseBytes, parseMilliCpu, parseQuantity } from '../../src/api/quantity.js';
 import { parseTime, rfc3339, rfc3339Millis } from '../../src/api/time.js';
@@ -218,4 +219,21 @@ test('a duration of a hundred years is the longest, of 32 characters the longest
   t.is(parseDuration(`${'0'.repeat(32)}s`), undefined);
   t.is(parseDuration('0.0004s'), 0);
   t.is(parseDuration('0.0005s'), 1);
+});
+
+test('equal values have the same canonical text whatever the order of their members, and no others', (t) => {
+  t.is(canonicalJson({ b: [2, 1], a: { d: null, c: undefined }, A: 'x' }), '{"A":"x","a":{"d":null},"b":[2,1]}');
+  t.not(canonicalJson([1, 2]), canonicalJson([2, 1]));
+  const turned = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(turned);
+    if (typeof value !== 'object' || value === null) return value;
+    const members = Object.entries(value).map(([key, member]) => [key, turned(member)] as const);
+    return Object.fromEntries(members.toReversed());
+  };
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      t.is(canonicalJson(turned(value)), canonicalJson(value));
+      t.deepEqual(JSON.parse(canonicalJson(value)), JSON.parse(JSON.stringify(value)));
+    }),
+  );
 });

@@ -1,10 +1,11 @@
 /** What work would cost by a price book: pure, with exact amounts. */
 import test from 'ava';
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { readTerms } from '../../src/kinds/attempts/terms.js';
+import { admitTerms, parseTerms, readTerms, showAdmitted, showTerms } from '../../src/kinds/attempts/terms.js';
 import { estimateWork, refuseRate } from '../../src/kinds/estimate.js';
 import { jobKind } from '../../src/kinds/job/index.js';
 import { SlotTable } from '../../src/kinds/job/slots.js';
+import type { Message } from '../../src/kinds/machine.js';
 import { pipelineKind } from '../../src/kinds/pipeline/index.js';
 import { sandboxKind } from '../../src/kinds/sandbox/index.js';
 import type { Run } from '../../src/kinds/run-times.js';
@@ -222,6 +223,21 @@ test('work whose rate is above what it accepts is refused where that is written,
   t.regex(JSON.stringify(preview?.explain), /above the 0\.10 that is accepted/);
 });
 
+test('terms are read as they were written, and terms of which a part is missing cost nothing for it', (t) => {
+  for (const [amounts, book] of [
+    [{ milliCpu: 2000, memory: 2 ** 30, disk: 0 }, BOOK],
+    [{ milliCpu: 1, memory: 1, disk: 0 }, bookOf("{ perCpuHourUSD: '0.36', minimumUSD: '0.01' }", 'v3')],
+  ] as const) {
+    const admitted = admitTerms(amounts, book);
+    t.deepEqual(parseTerms(showTerms(admitted)), admitted);
+    t.is(showAdmitted(amounts, book), showTerms(admitted));
+  }
+  const none = { offering: 'cpu-local', pricebookVersion: '', rateUSDPerHour: '0.00', minimumUSD: '0.00' };
+  t.like(parseTerms(''), { ...none, incrementMs: 1000 });
+  t.like(parseTerms('increment=1m,rate=0.5'), { ...none, rateUSDPerHour: '0.5', incrementMs: 60_000 });
+  t.is(readTerms(undefined), undefined);
+});
+
 test('an Attempt carries the terms that its Job was admitted at, whatever the prices are when it is made', (t) => {
   const job = objectOf(jobKind, { command: ['x'], completions: 2, resources: { cpu: '2' } });
   const table = jobKind.machine.sideState?.open([]) as SlotTable;
@@ -256,4 +272,36 @@ test('an Attempt carries the terms that its Job was admitted at, whatever the pr
   };
   t.deepEqual(made, [terms, terms]);
   t.is(readTerms({}), undefined);
+});
+
+test('a write that starts a Sandbox or Workspace holds money for it first; a start of its own asks nobody who could be refused', (t) => {
+  for (const [kind, spec] of [
+    [sandboxKind, { image: 'python:3.12' }],
+    [workspaceKind, { ephemeral: true }],
+  ] as const) {
+    const held = (state: string, message: Message, kept?: object): readonly string[] => {
+      const object = objectOf(
+        kind,
+        { maxCostUSD: '5.00', ...spec, state },
+        { creationTimestamp: '2026-01-02T03:00:00Z' },
+      );
+      const current = {
+        address: { org: 'o', kind: kind.kind, project: 'default', name: 'one' },
+        object,
+        private: kept,
+      };
+      const decision = kind.machine.decide(current, undefined, message, { ...contextAt(), prices: BOOK });
+      const effects = decision.outcome === 'Next' ? decision.effects : [];
+      t.is(effects.filter(({ type }) => type === 'CreateChild').length, state === 'Running' ? 1 : 0, kind.kind);
+      return effects.flatMap((effect) => (effect.type === 'Money' ? [effect.operation.op] : []));
+    };
+    const rests = { epoch: 1, timers: {}, lost: 0, requests: {}, terms: 0 };
+    const before = objectOf(kind, { maxCostUSD: '5.00', ...spec, state: 'Stopped' });
+    const uncapped = objectOf(kind, { ...spec, state: 'Running' });
+    t.deepEqual(held('Running', { type: 'Created' }), ['SetCap', 'Release', 'Place']);
+    t.deepEqual(held('Stopped', { type: 'Created' }), ['SetCap']);
+    t.deepEqual(held('Stopped', { type: 'Updated', before: uncapped }, rests), ['SetCap']);
+    t.deepEqual(held('Running', { type: 'Updated', before }, rests), ['Release', 'Place']);
+    t.deepEqual(held('Running', { type: 'TimerFired', timer: 'start', generation: 1 }, rests), []);
+  }
 });

@@ -176,10 +176,9 @@ function notePlaces(draft: JobDraft): void {
 function deadlineAt(draft: JobDraft): number | undefined {
   const { startedAt, suspendedAt, suspendedMs } = draft.private;
   const limit = timeoutMs(draft.job.spec);
-  if (limit === undefined || startedAt === undefined) return undefined;
-  if (suspendedAt === undefined) return startedAt + limit + suspendedMs;
-  // Suspended until just now: the time since then does not count either.
-  return isResting(draft) ? undefined : startedAt + limit + suspendedMs + (draft.now - suspendedAt);
+  // Suspended, or until just now: its time stands still, and it was not over when it was suspended.
+  if (limit === undefined || startedAt === undefined || suspendedAt !== undefined) return undefined;
+  return startedAt + limit + suspendedMs;
 }
 
 function queueAt(draft: JobDraft): number | undefined {

@@ -164,11 +164,10 @@ export class SlotTable {
       case 'Waiting':
         this.#waiting.splice(this.#positionOf({ index: slot.index, retryAt: slot.detail.retryAt ?? 0 }), 1);
         return;
-      case 'Succeeded':
-        this.#completed.delete(slot.index);
-        return;
       case 'Failed':
         this.#failed.delete(slot.index);
+        return;
+      case 'Succeeded': // `apply` keeps it
     }
   }
 

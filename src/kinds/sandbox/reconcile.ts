@@ -138,7 +138,6 @@ export function reconcileRequests(draft: SandboxDraft): void {
     if (isDone(draft, name, request)) handled[name] = request.value;
     else if ((name === STOP) === (draft.state === 'Stopped')) open[name] = request;
   }
-  if (Object.keys(open).length === Object.keys(draft.private.requests).length) return;
   draft.keep({ requests: open });
   if (Object.keys(handled).length > 0) {
     draft.say({ handledRequests: { ...draft.status.handledRequests, ...handled } });

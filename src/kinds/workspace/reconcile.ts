@@ -110,10 +110,9 @@ function timesOf({ schedule }: WorkspaceSpec): Times {
   };
 }
 
-/** One that is made with a time to be ready by waits for it, since it would run at once otherwise. */
+/** One that is made with a time to be ready by waits for it, since it would run at once otherwise; without one it waits for nothing. */
 export function waitForSchedule(draft: WorkspaceDraft): void {
-  const { start } = timesOf(draft.object.spec);
-  if (start !== undefined && start > draft.now && draft.state === 'Running') draft.keep({ waits: true });
+  draft.keep({ waits: true });
 }
 
 /** What time has come is carried out; the start comes first, since it lies before the stop. */

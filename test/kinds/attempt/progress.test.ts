@@ -23,6 +23,8 @@ test('what running work says of its progress is noted beside its stage, and a re
   const noted = decided(attemptKind, attempt(RUNNING), says(3, 10));
   t.deepEqual((noted.object.status as AttemptStatus).progress, { stage: 'Running', completed: 3, total: 10 });
   t.is(ask(attemptKind, noted, says(3, 10)).outcome, 'Ignored');
+  t.is(ask(attemptKind, noted, says(4, 10)).outcome, 'Next');
+  t.is(ask(attemptKind, noted, says(3, 11)).outcome, 'Next', 'there is more to do');
   const more = decided(attemptKind, noted, says(4));
   t.is((more.object.status as AttemptStatus).progress?.completed, 4);
   t.is((more.object.status as AttemptStatus).progress?.total, undefined);

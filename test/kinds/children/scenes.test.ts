@@ -130,6 +130,15 @@ test('a create that can never succeed fails its cell at once', (t) => {
   }
 });
 
+test('a Sweep whose window is full has no time to wait for', (t) => {
+  const owner = sweep({ repetitions: 3, maxParallel: 2 });
+  t.is(owner.asked('CreateChild').length, 2);
+  t.deepEqual(
+    owner.effects.filter(({ type }) => type === 'ArmTimer'),
+    [],
+  );
+});
+
 test('a cell that waits for its create keeps its place in the window', (t) => {
   const owner = sweep({ repetitions: 3, maxParallel: 1 });
   refused(owner, 'QuotaExceeded');
@@ -200,6 +209,32 @@ test('a state goes to each Job that is under way, once, and again where it could
   t.deepEqual(owner.effects, [{ type: 'ArmTimer', timer: 'resync', at: NOW + 10_000 }]);
   owner.decide({ type: 'TimerFired', timer: 'resync', generation: 1 }, NOW + 10_000);
   t.deepEqual(owner.asked('PatchChild'), [again]);
+  owner.decide({ type: 'EffectFailed', effect: again, reason: 'RetriesExhausted', message: '' }, NOW + 10_000);
+  t.deepEqual(owner.effects, [{ type: 'ArmTimer', timer: 'resync', at: NOW + 20_000 }], 'and once more');
+});
+
+test('a Sweep that is deleted while a client holds it ends its Jobs, and one that is collected leaves them to go with it', (t) => {
+  for (const [finalizers, asked] of [
+    [['example.org/hold'], ['Cancelled', 'Cancelled']],
+    [['foregroundDeletion'], []],
+    [['orphan'], []],
+  ] as const) {
+    const owner = sweep({ repetitions: 3, maxParallel: 2 });
+    owner.hear(0, 'Running');
+    const { metadata } = owner.object;
+    const deleted = { ...metadata, finalizers, deletionTimestamp: '2026-01-02T03:04:05Z' };
+    owner.object = { ...owner.object, metadata: deleted };
+    owner.decide({ type: 'DeletionRequested' });
+    t.deepEqual(
+      owner.asked('PatchChild').map(({ spec }) => (spec as { state: string }).state),
+      asked,
+    );
+    owner.hear(0, 'Cancelled', {}, 11);
+    t.deepEqual(owner.asked('CreateChild'), [], 'nothing new begins');
+    owner.hear(1, 'Cancelled', {}, 11);
+    const { phase, reason } = owner.object.status as SweepStatus;
+    t.is(`${phase} ${reason}`, asked.length > 0 ? 'Cancelled Deleted' : 'Running undefined');
+  }
 });
 
 test('a cancelled Sweep begins nothing more, and is over when its Jobs are', (t) => {
@@ -375,6 +410,17 @@ test('children of a large template begin in pieces, so that no commit holds up t
   }
   t.is(begun, 32);
   t.true(Math.max(...sizes) < 1024 * 1024, sizes.join());
+});
+
+test('one commit asks for children up to half a mebibyte, and for the one that goes beyond it', (t) => {
+  const begun = (bytes: number): number => {
+    const sized = (length: number): Owner =>
+      sweep({ template: { spec: { command: ['sh'], args: ['x'.repeat(length)] } }, repetitions: 9, maxParallel: 9 });
+    const rest = JSON.stringify(sized(1000).asked('CreateChild')[0]).length - 1000;
+    return sized(bytes - rest).made.size;
+  };
+  t.is(begun(128 * 1024), 4);
+  t.is(begun(128 * 1024 - 1), 5);
 });
 
 test('one child begins however large it is', (t) => {

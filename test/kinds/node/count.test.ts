@@ -5,7 +5,7 @@ import { encodeObject } from '../../../src/api/encode.js';
 import type { ApiObject } from '../../../src/api/object.js';
 import { countPlaces, type CountDeps } from '../../../actors/effects/count-places.js';
 import { WORK_FINALIZER } from '../../../src/kinds/attempt/state.js';
-import type { Effect } from '../../../src/kinds/effect.js';
+import type { Effect, LaterEffect } from '../../../src/kinds/effect.js';
 import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import { LOCAL_NODE } from '../../../src/kinds/node/local.js';
@@ -23,12 +23,12 @@ class Bench {
   readonly counts: (string | undefined)[] = [];
   #books = 0;
 
-  send(message: Message): void {
+  send(message: Message): string {
     const object = { metadata: {}, spec: {}, status: {} } as unknown as ApiObject<object, object>;
     const current = { address: LOCAL_NODE, object, private: { capacity: CAPACITY } };
     const moment = { now: 1_000_000, uid: () => `book-${(this.#books += 1)}`, randomBytes: () => new Uint8Array() };
     const decision = nodeMachine.decide(current, this.book, message as never, moment);
-    if (decision.outcome !== 'Next' && decision.outcome !== 'Volatile') return;
+    if (decision.outcome !== 'Next' && decision.outcome !== 'Volatile') return decision.outcome;
     for (const change of decision.changes ?? []) this.book.apply(change);
     const effects: readonly Effect[] = [
       ...('effects' in decision ? decision.effects : []),
@@ -38,6 +38,7 @@ class Bench {
       if (effect.type === 'CountPlaces') this.counts.push(effect.count);
       if (effect.type === 'Tell' && effect.message.type === 'PlaceGranted') this.granted.push(effect.to.name);
     }
+    return decision.outcome;
   }
 
   tell(name: string, message: ObjectMessage): void {
@@ -93,6 +94,39 @@ test('a count that is asked for again has the same name, so that a slow one ends
   bench.wants('waits', false);
   bench.counted('book-1');
   t.deepEqual(bench.granted, ['waits']);
+});
+
+test('a count that could not be carried out is asked for again, and only the one that is under way', (t) => {
+  const bench = new Bench();
+  bench.send({ type: 'Activated' });
+  const fails = (effect: object): string =>
+    bench.send({ type: 'EffectFailed', effect: effect as LaterEffect, reason: 'RetriesExhausted', message: '' });
+  t.is(fails({ type: 'CountPlaces', count: 'book-0' }), 'Ignored', 'of an earlier book');
+  t.is(fails({ type: 'Tell', count: 'book-1' }), 'Ignored');
+  t.deepEqual(bench.counts, ['book-1']);
+  t.is(fails({ type: 'CountPlaces', count: 'book-1' }), 'Next');
+  t.deepEqual(bench.counts, ['book-1', 'book-1']);
+  bench.counted('book-1');
+  t.is(fails({ type: 'CountPlaces', count: 'book-1' }), 'Ignored', 'it is counted');
+  t.deepEqual(bench.counts.length, 2);
+});
+
+test('what a Node does not wait for changes nothing: other timers, reports, actions, and being opened again', (t) => {
+  const bench = new Bench();
+  const fired = (timer: string): string => bench.send({ type: 'TimerFired', timer, generation: 1 });
+  bench.send({ type: 'Activated' });
+  bench.counted('book-1');
+  t.is(bench.send({ type: 'Activated' }), 'Ignored', 'its book is open');
+  t.is(bench.send({ type: 'Created' }), 'Ignored');
+  t.is(fired('count'), 'Ignored', 'it has counted');
+  t.is(fired('other'), 'Ignored');
+  t.not(fired('summary'), 'Ignored');
+  t.not(fired('heartbeat'), 'Ignored');
+  const report = { report: 'Lost', epoch: 1, time: 0, reason: 'NodeLost', message: '' } as const;
+  t.is(bench.send({ type: 'Reported', report }), 'Ignored');
+  t.is(bench.send({ type: 'Action', action: 'drain' } as unknown as Message), 'Ignored');
+  t.is(bench.send({ type: 'DeletionRequested' }), 'Refused', 'the machine is still there');
+  t.deepEqual(bench.counts, ['book-1']);
 });
 
 test('an Attempt that is parked is spoken for, and keeps its place through a count', async (t) => {
