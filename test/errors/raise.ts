@@ -220,10 +220,7 @@ export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
   },
   Unauthorized: (_service, client) => client.ask('GET', ACCOUNTS, { key: null }),
   Unsupported: (_service, client) =>
-    client.post(
-      path('budgets', ''),
-      objectOf('Budget', fresh(), { limitUSD: '1', notify: { emails: ['a@example.org'] } }),
-    ),
+    client.post(JOBS, objectOf('Job', fresh(), { command: ['true'], resources: { gpu: { count: 1 } } })),
   UnsupportedMediaType: (_service, client) => client.ask('POST', ACCOUNTS, { raw: 'x', contentType: 'text/plain' }),
 };
 
