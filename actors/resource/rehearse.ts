@@ -6,7 +6,7 @@ import type { ApiObject } from '../../src/api/object.js';
 import type { Refusal } from '../../src/api/refusal.js';
 import { costOwner, payerOf } from '../../src/kinds/attempts/payer.js';
 import { admitTerms } from '../../src/kinds/attempts/terms.js';
-import { addWarning, obstruct } from '../../src/kinds/estimate.js';
+import { obstruct, warnOf } from '../../src/kinds/estimate.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { Estimate } from '../../src/kinds/shapes/status.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
@@ -27,9 +27,7 @@ export async function rehearse(kind: KindDefinition, draft: Draft, deps: Rehears
   const quota = full === undefined ? undefined : refusalOf({ outcome: 'QuotaExceeded', limit: full }, address);
   const obstructed = obstruct(object, { refusals: [quota, money.refused] });
   const { waits } = money;
-  if (waits === undefined) return obstructed;
-  const message = `${waits.message}: it would be created, and its Jobs would wait`;
-  return addWarning(obstructed, { code: waits.code, message });
+  return waits === undefined ? obstructed : warnOf(obstructed, waits, 'it would be created, and its Jobs would wait');
 }
 
 /** `waits`: nothing refuses the write, and what it makes later would get no money now. */

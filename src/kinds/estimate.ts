@@ -297,11 +297,11 @@ export function obstruct(object: ApiObject, { refusals = [], neverFits = [] }: O
   return { ...object, status: { ...status, estimate: obstructed } };
 }
 
-/** Of an object with an estimate. */
-export function addWarning(object: ApiObject, warning: NonNullable<Estimate['warnings']>[number]): ApiObject {
+/** Warns in the estimate of an object, which it has, of what will refuse something later. */
+export function warnOf(object: ApiObject, { code, message }: Refusal, consequence: string): ApiObject {
   const status = object.status as { readonly estimate: Estimate };
   const { estimate } = status;
-  const warnings = [...(estimate.warnings ?? []), warning];
+  const warnings = [...(estimate.warnings ?? []), { code, message: `${message}: ${consequence}` }];
   return { ...object, status: { ...status, estimate: { ...estimate, warnings } } };
 }
 
