@@ -255,6 +255,16 @@ test('a cancelled Sweep begins nothing more, and is over when its Jobs are', (t)
   t.is(owner.change({ state: 'Running' }), 'Refused');
 });
 
+test('a Sweep that is cancelled when all its Jobs have succeeded has succeeded', (t) => {
+  const owner = sweep();
+  owner.hear(0, 'Running');
+  owner.change({ state: 'Cancelled' });
+  owner.hear(0, 'Succeeded', {}, 11);
+  t.like(owner.object.status, { phase: 'Succeeded', succeeded: 1 });
+  t.is(owner.decide({ type: 'Activated' }), 'Next');
+  t.deepEqual(owner.asked('Tell'), [], 'nobody is asked any more');
+});
+
 test('an owner that is opened again asks for what it may have missed, and makes only what never told anything', (t) => {
   const owner = sweep({ repetitions: 2 });
   owner.hear(0, 'Running');
@@ -348,6 +358,8 @@ test('a Pipeline that has ended goes after its time, and only after it', (t) => 
     owner.effects.filter(({ type }) => type === 'ArmTimer'),
     [{ type: 'ArmTimer', timer: 'ttl', at: NOW + 60_000 }],
   );
+  owner.decide({ type: 'TimerFired', timer: 'ttl', generation: 1 }, NOW + 59_999);
+  t.deepEqual(owner.effects, [{ type: 'ArmTimer', timer: 'ttl', at: NOW + 60_000 }], 'it fired too early');
   owner.decide({ type: 'TimerFired', timer: 'ttl', generation: 1 }, NOW + 60_000);
   t.deepEqual(
     owner.effects.filter(({ type }) => type === 'DeleteSelf'),
