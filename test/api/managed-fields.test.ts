@@ -129,6 +129,20 @@ test('labels, annotations, finalizers and owners change hands one by one, and a 
   });
 });
 
+test('who brings the first label, finalizer or owner owns the map or list itself, too', (t) => {
+  const before: Owned = { metadata: {}, spec: { a: 1 } };
+  const owner = { apiVersion: 'v1', kind: 'Job', name: 'o', uid: 'u1' };
+  const metadata = { labels: { a: '1' }, finalizers: ['x.dev/a'], ownerReferences: [owner] };
+  const entries = manageUpdate(manageCreate(writer('m'), before), writer('n'), before, { ...before, metadata });
+  t.deepEqual(trees(entries)['n'], {
+    'f:metadata': {
+      'f:labels': { '.': {}, 'f:a': {} },
+      'f:finalizers': { '.': {}, 'v:"x.dev/a"': {} },
+      'f:ownerReferences': { '.': {}, 'k:{"uid":"u1"}': {} },
+    },
+  });
+});
+
 test('a list that is written again with the same elements changes no hands, whatever else the write does', (t) => {
   const before: Owned = { metadata: {}, spec: { same: [1, { a: 2 }], longer: [1] } };
   const after: Owned = { metadata: {}, spec: { same: [1, { a: 2 }], longer: [1, 1] } };

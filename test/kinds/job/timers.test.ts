@@ -128,3 +128,44 @@ test('a backoffLimit that is lowered below the failures so far ends the Job', (t
   job.change({ backoffLimit: 1 });
   t.like(job.status, { phase: 'Failed', reason: 'BackoffLimitExceeded', failedIndexes: '0,1' });
 });
+
+test('an index that failed and was to be tried again has failed with its Job, and is only not done when the Job is cancelled', (t) => {
+  const failedIndexes = (end: (job: Job) => void): unknown => {
+    const job = new Job();
+    job.hear(0, 1, 'Failed', { reason: 'CustomerExit', exitCode: 1 });
+    end(job);
+    return [job.status.phase, job.status.failedIndexes];
+  };
+  t.deepEqual(
+    failedIndexes((job) => job.hear(1, 1, 'Failed', { reason: 'CommandNotFound' })),
+    ['Failed', '0,1'],
+  );
+  const cancelled = failedIndexes((job) => {
+    job.change({ state: 'Cancelled' });
+    job.hear(1, 1, 'Cancelled', { reason: 'Stopped' });
+  });
+  t.deepEqual(cancelled, ['Cancelled', undefined]);
+});
+
+test('a Job that is deleted with its Attempts waits for no time and begins nothing; one that a client holds ends them itself', (t) => {
+  const deleted = (finalizers: readonly string[]): Job => {
+    const job = new Job({ timeout: '1m', completions: 3 });
+    job.hear(0, 1, 'Running');
+    const { metadata } = job.object;
+    const going = { ...metadata, finalizers, deletionTimestamp: '2026-01-02T03:04:05Z' };
+    job.object = { ...job.object, metadata: going };
+    job.decide({ type: 'DeletionRequested' });
+    return job;
+  };
+  for (const finalizer of ['foregroundDeletion', 'orphan']) {
+    const job = deleted([finalizer]);
+    t.true(job.timers.includes('no deadline'), finalizer);
+    t.deepEqual(job.stops, [], 'they go by garbage collection');
+    job.hear(0, 1, 'Succeeded');
+    t.deepEqual(job.made, []);
+  }
+  const held = deleted(['example.org/hold']);
+  t.deepEqual(held.stops, ['Stopped', 'Stopped']);
+  for (const index of [0, 1]) held.hear(index, 1, 'Cancelled', { reason: 'Stopped' });
+  t.like(held.status, { phase: 'Cancelled', reason: 'Deleted' });
+});

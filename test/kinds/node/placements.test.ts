@@ -25,6 +25,8 @@ class Plain {
   held: PlaceRequest[] = [];
   unheard = new Set<string>();
   told = new Set<string>();
+  /** Uid of the one that room was gathered for last. */
+  gathers: string | undefined;
   /** Keys of owners by org, the next turn first. */
   rings: { org: string; owners: string[] }[] = [];
 
@@ -52,6 +54,16 @@ class Plain {
     this.dequeue(uid, false);
   }
 
+  /** Its owner and its org have had their turn, and it waits on. */
+  toTheEnd(uid: string | undefined): void {
+    const one = this.waiting.find((waiter) => waiter.uid === uid);
+    const ring = this.rings.find(({ org }) => org === one?.attempt.org);
+    if (one === undefined || ring === undefined) return;
+    const key = addressKey(one.owner);
+    ring.owners = [...ring.owners.filter((owner) => owner !== key), key];
+    this.rings = [...this.rings.filter((other) => other !== ring), ring];
+  }
+
   queue(org: string, key: string): PlaceRequest[] {
     const own = this.waiting.filter(({ attempt, owner }) => attempt.org === org && addressKey(owner) === key);
     return own.toSorted((a, b) => a.since - b.since || (a.uid < b.uid ? -1 : 1));
@@ -74,7 +86,10 @@ class Plain {
 }
 
 test('after any changes the book is that of plain lists: what is held, who waits, and whose turn is next', (t) => {
-  const step = fc.tuple(fc.constantFrom('waits', 'waits', 'holds', 'heard', 'leaves', 'notified', 'untold'), fc.nat(8));
+  const step = fc.tuple(
+    fc.constantFrom('waits', 'waits', 'holds', 'heard', 'leaves', 'notified', 'untold', 'gathers', 'gathered'),
+    fc.nat(8),
+  );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       const book = new Placements();
@@ -91,6 +106,12 @@ test('after any changes the book is that of plain lists: what is held, who waits
         } else if (what === 'notified') {
           book.apply({ change: 'RequesterNotified', uid });
           if (plain.waiting.some((waiter) => waiter.uid === uid)) plain.told.add(uid);
+        } else if (what === 'gathers') {
+          book.apply({ change: 'Gathers', uid, until: 10, again: 20 });
+          plain.gathers = uid;
+        } else if (what === 'gathered') {
+          book.apply({ change: 'Gathered' });
+          plain.toTheEnd(plain.gathers);
         } else if (what === 'untold') {
           book.apply({ change: 'Untold' });
           plain.told.clear();
@@ -99,6 +120,13 @@ test('after any changes the book is that of plain lists: what is held, who waits
           plain.hold(one, what === 'heard');
         }
         t.deepEqual([...book.waiting()], plain.waiting);
+        t.is(
+          book.gathering(9),
+          plain.waiting.find((waiter) => waiter.uid === plain.gathers),
+        );
+        t.is(book.gathering(10), undefined);
+        t.is(book.mayGather(19), plain.gathers === undefined);
+        t.true(book.mayGather(20));
         t.is(book.waitingCount, plain.waiting.length);
         t.deepEqual(
           [...book.orgs].map(([org, owners]) => ({ org, owners: [...owners] })),
