@@ -65,7 +65,7 @@ export function sayShortfall(shortfall: HoldRefusal | undefined): string {
     case 'Budget':
       return `Budget "${name}" refused more money: ${short}`;
     case 'Cap':
-      return `maxCostUSD is reached: ${short}`;
+      return `maxCostUSD leaves too little: ${short}`;
     case 'Wallet':
       return `the wallet refused more money: ${short}`;
   }

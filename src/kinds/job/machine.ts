@@ -229,7 +229,9 @@ function takeFailure(
       const slot = activeSlotOf(draft, effect.name);
       if (slot === undefined) return 'Ignored';
       if (isRefusedByMoney(reason)) {
-        waitForMoney(draft, slot, { reason, message, stopped: false }, shortfall);
+        // The refusal is worded for the Attempt, whose owner has the cap.
+        const why = shortfall?.by === 'Cap' ? `index ${slot.index} waits: ${sayShortfall(shortfall)}` : message;
+        waitForMoney(draft, slot, { reason, message: why, stopped: false }, shortfall);
         return TAKEN;
       }
       // It counts as lost capacity, so that a lasting refusal (a quota, say) ends the Job and is named.

@@ -371,9 +371,9 @@ test('a child without room below the cap waits; once another was stopped by the 
   });
   t.deepEqual(owner.asked('PatchChild'), []);
   t.is((owner.object.status as SweepStatus).phase, 'Running');
-  owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'job-0', limitUSD: '1.00' } });
+  owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'job-0', limitUSD: '1.00' } }, 11);
   t.deepEqual(owner.asked('PatchChild'), [], 'a cap of its own stops nobody else');
-  owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'uid-0', limitUSD: '1.00' } }, 11);
+  owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'uid-0', limitUSD: '1.00' } }, 12);
   t.deepEqual(
     owner.asked('PatchChild').map(({ name, spec }) => [name, spec]),
     [[owner.job(0), { state: 'Suspended' }]],
@@ -391,7 +391,7 @@ test('a child without room below the cap waits; once another was stopped by the 
   );
   t.is(owner.asked('CreateChild').length, 1, 'the one that waited is tried again');
   t.is((owner.object.status as SweepStatus).phase, 'Running');
-  owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'uid-0', limitUSD: '1.00' } }, 12);
+  owner.hear(0, 'Suspended', { reason: 'MaxCostReached', capped: { uid: 'uid-0', limitUSD: '1.00' } }, 13);
   t.deepEqual(owner.asked('PatchChild'), [], 'what was told before the cap was raised is no news');
 });
 

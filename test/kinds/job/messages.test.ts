@@ -139,6 +139,7 @@ test('a first hold that finds no room below the cap waits for what others give b
   job.hear(0, 1, 'Running');
   job.refuse(1, 1, shortfall(cap), 'MaxCostReached');
   t.like(status(), { phase: 'Running', reason: 'MaxCostReached', active: 1 });
+  t.regex(status().message ?? '', /^index 1 waits: maxCostUSD leaves too little: 0\.00 of 1\.00 USD are left/);
   const exhausted = { type: 'MoneyExhausted', counter: 'cost/uid-0', limitUSD: '1.00' } as const;
   t.is(job.tell(exhausted), 'Ignored', 'late: another index runs');
   job.hear(0, 1, 'Succeeded');
