@@ -7,7 +7,8 @@
  */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { SETTINGS, type Setting } from './settings.js';
+import type { Setting } from './setting.js';
+import { SETTINGS } from './settings.js';
 
 export type Config = { readonly [K in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[K]['schema']> } & {
   readonly runnerDir: string;

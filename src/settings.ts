@@ -9,7 +9,6 @@ import {
   compute,
   dnsName,
   listenerPort,
-  mailAddress,
   images,
   integer,
   masterKeys,
@@ -18,35 +17,11 @@ import {
   path,
   ranges,
   registries,
-  smtpServer,
   toolDomain,
   url,
-  usd,
-  walletMode,
 } from './config-values.js';
-
-export interface Setting<T> {
-  /** Environment variable. */
-  readonly env: string;
-  /** Shown beside the default: seconds, bytes, objects, path, … */
-  readonly unit: string;
-  /** As it would be written in the environment; undefined: unset. */
-  readonly default: string | undefined;
-  /** What it does and what a change of it costs. */
-  readonly about: string;
-  readonly schema: z.ZodType<T, string | undefined>;
-  readonly secret: boolean;
-}
-
-const setting = <T>(
-  env: string,
-  unit: string,
-  fallback: string | undefined,
-  schema: z.ZodType<T, string | undefined>,
-  about: string,
-): Setting<T> => ({ env, unit, default: fallback, about, schema, secret: false });
-
-const secret = <T>(entry: Setting<T>): Setting<T> => ({ ...entry, secret: true });
+import { MONEY_SETTINGS } from './money-settings.js';
+import { secret, setting, type Setting } from './setting.js';
 
 export const SETTINGS = {
   dataDir: setting(
@@ -228,27 +203,7 @@ export const SETTINGS = {
     path.optional(),
     "Files of the catalogs that every org sees (models, images, …). Unset: the program's own. Read at the start and again on SIGHUP.",
   ),
-  priceBook: setting(
-    'TROUPE_PRICEBOOK',
-    'path',
-    undefined,
-    path.optional(),
-    "File of the price book: what capacity, storage, image builds and models cost. Unset: the program's own (`ops/catalog/pricebook.yaml`). Read at the start and again on SIGHUP; other prices need another `pricebookVersion`. What is admitted keeps its price.",
-  ),
-  wallet: setting(
-    'TROUPE_WALLET',
-    'Unlimited, Prepaid',
-    'Unlimited',
-    walletMode,
-    'Unlimited: every cost is recorded and Budgets bind, but the wallet refuses nothing and owes nothing. Prepaid: what work holds has to be in the wallet of its org; what is refused is 402, and running work ends gracefully. Credits cannot be bought yet: an org has those that it was given (`TROUPE_BOOTSTRAP_CREDITS`), and one without them runs only what is free. It may be changed at any start: what was used as Unlimited is never owed.',
-  ),
-  bootstrapCredits: setting(
-    'TROUPE_BOOTSTRAP_CREDITS',
-    'USD',
-    '100.00',
-    usd,
-    'Credits that the first org is given, once, at the first start; 0 gives none. What is given stays when this changes.',
-  ),
+  ...MONEY_SETTINGS,
   catalogUnusable: setting(
     'TROUPE_CATALOG_UNUSABLE',
     'hide, list',
@@ -304,13 +259,6 @@ export const SETTINGS = {
     '4Gi',
     bytes(2 ** 20),
     'Size of that history at most; whichever bound is reached first counts.',
-  ),
-  ledgerAuditSeconds: setting(
-    'TROUPE_LEDGER_AUDIT_SECONDS',
-    'seconds',
-    '3600',
-    integer(60, 604_800),
-    'Pause between two audits of the ledger, which rebuild what is stored of money from its postings and say what differs (`/ops/v1/ledger`, `/readyz`, the log). Shorter finds a fault sooner, and reads the whole ledger more often over one connection.',
   ),
   cacheBytes: setting(
     'TROUPE_CACHE_BYTES',
@@ -445,21 +393,5 @@ export const SETTINGS = {
     undefined,
     ranges.optional(),
     'Addresses and ranges outside the public internet that webhooks may be sent to, such as 10.1.0.0/16. Unset: none. Whoever may make a WebhookEndpoint can then make this service call what is there.',
-  ),
-  smtpUrl: secret(
-    setting(
-      'TROUPE_SMTP_URL',
-      'URL',
-      undefined,
-      smtpServer.optional(),
-      'The mail server for notices of Budgets: `smtps://user:password@mail.example.com` (port 465), or `smtp://user:password@mail.example.com` (587, with STARTTLS), percent-encoded. Without TLS only with `?tls=off`, and then a password only to this machine. Authorities of its certificate beside the usual ones: NODE_EXTRA_CA_CERTS. Unset: notices are events only, and Budgets that name recipients say so; those of that time are not mailed later.',
-    ),
-  ),
-  smtpFrom: setting(
-    'TROUPE_SMTP_FROM',
-    'address',
-    undefined,
-    mailAddress.optional(),
-    'Sender of these mails, which the mail server must accept, such as budgets@example.com. Set it together with TROUPE_SMTP_URL.',
   ),
 } satisfies Readonly<Record<string, Setting<unknown>>>;

@@ -1,0 +1,50 @@
+/** The settings that say what things cost, who pays, and who hears of it; a part of the table in `settings.ts`. */
+import { mailAddress, integer, path, smtpServer, usd, walletMode } from './config-values.js';
+import { secret, setting, type Setting } from './setting.js';
+
+export const MONEY_SETTINGS = {
+  priceBook: setting(
+    'TROUPE_PRICEBOOK',
+    'path',
+    undefined,
+    path.optional(),
+    "File of the price book: what capacity, storage, image builds and models cost. Unset: the program's own (`ops/catalog/pricebook.yaml`). Read at the start and again on SIGHUP; other prices need another `pricebookVersion`. What is admitted keeps its price.",
+  ),
+  wallet: setting(
+    'TROUPE_WALLET',
+    'Unlimited, Prepaid',
+    'Unlimited',
+    walletMode,
+    'Unlimited: every cost is recorded and Budgets bind, but the wallet refuses nothing and owes nothing. Prepaid: what work holds has to be in the wallet of its org; what is refused is 402, and running work ends gracefully. Credits cannot be bought yet: an org has those that it was given (`TROUPE_BOOTSTRAP_CREDITS`), and one without them runs only what is free. It may be changed at any start: what was used as Unlimited is never owed.',
+  ),
+  bootstrapCredits: setting(
+    'TROUPE_BOOTSTRAP_CREDITS',
+    'USD',
+    '100.00',
+    usd,
+    'Credits that the first org is given, once, at the first start; 0 gives none. What is given stays when this changes.',
+  ),
+  ledgerAuditSeconds: setting(
+    'TROUPE_LEDGER_AUDIT_SECONDS',
+    'seconds',
+    '3600',
+    integer(60, 604_800),
+    'Pause between two audits of the ledger, which rebuild what is stored of money from its postings and say what differs (`/ops/v1/ledger`, `/readyz`, the log). Shorter finds a fault sooner, and reads the whole ledger more often over one connection.',
+  ),
+  smtpUrl: secret(
+    setting(
+      'TROUPE_SMTP_URL',
+      'URL',
+      undefined,
+      smtpServer.optional(),
+      'The mail server for notices of Budgets: `smtps://user:password@mail.example.com` (port 465), or `smtp://user:password@mail.example.com` (587, with STARTTLS), percent-encoded. Without TLS only with `?tls=off`, and then a password only to this machine. Authorities of its certificate beside the usual ones: NODE_EXTRA_CA_CERTS. Unset: notices are events only, and Budgets that name recipients say so; those of that time are not mailed later.',
+    ),
+  ),
+  smtpFrom: setting(
+    'TROUPE_SMTP_FROM',
+    'address',
+    undefined,
+    mailAddress.optional(),
+    'Sender of these mails, which the mail server must accept, such as budgets@example.com. Set it together with TROUPE_SMTP_URL.',
+  ),
+} satisfies Readonly<Record<string, Setting<unknown>>>;
