@@ -30,7 +30,7 @@ const TOGETHER = {
   ].map((name) => `engines/${name}.`),
   jobs: ['costs', 'data', 'ending', 'inside', 'logs'].map((name) => `jobs/${name}.`),
   parents: ['parents/'],
-  'without-work': ['access/', 'billing/', 'events/', 'kubectl/explain.', 'kubectl/fields.'],
+  'without-work': ['access/', 'billing/budgets.', 'events/', 'kubectl/explain.', 'kubectl/fields.'],
 };
 
 /** A module that asks for its own address means the place that the compiler gave it. */

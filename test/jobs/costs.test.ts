@@ -136,7 +136,7 @@ test('an index that finds no room below the cap waits while others run, and begi
 });
 
 test('once like work has run, an estimate is how long that took, and what failed says nothing', async (t) => {
-  const spec = { command: sh('sleep 1'), resources: SMALL };
+  const spec = { command: sh('sleep 1; : alike'), resources: SMALL };
   const estimateOf = async (more: object = {}): Promise<unknown> => {
     const rehearsed = await jobs.client().post(`${JOBS}?dryRun=All`, objectOf('Job', 'like', { ...spec, ...more }));
     t.is(rehearsed.status, 201, rehearsed.text);
@@ -157,7 +157,7 @@ test('once like work has run, an estimate is how long that took, and what failed
   t.true(Number(textAt(learned, 'costUSD', 'p50')) > 0);
   t.is(codeOf(await estimateOf({ command: sh('sleep 1; exit 3') })), 'DurationUnknown', 'what failed is no measure');
   await until('they are written down', async () => {
-    const found = await rows("SELECT run_ms[1] AS ms FROM run_history WHERE likeness LIKE '%sleep 1%'");
+    const found = await rows("SELECT run_ms[1] AS ms FROM run_history WHERE likeness LIKE '%: alike%'");
     return found.length === 1 && Number(found[0]?.['ms']) >= 1_000;
   });
 });
