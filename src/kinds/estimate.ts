@@ -101,8 +101,9 @@ export function estimateWork(
   return { validUntil, ...found };
 }
 
-/** Without its likeness, which would make each estimate a new one. */
-function measuredPart({ like, ...part }: PricedPart, runsOf: RunsOf): MeasuredPart {
+/** Without its likeness and its cap, which would make each estimate a new one. */
+function measuredPart(whole: PricedPart, runsOf: RunsOf): MeasuredPart {
+  const { like, cap: _, ...part } = whole;
   const runs = like === undefined ? undefined : runsOf(like);
   return runs === undefined ? part : { ...part, measured: measure(runs, part.most) };
 }
@@ -157,7 +158,7 @@ function warningsOf(parts: readonly Priced[]): NonNullable<Estimate['warnings']>
       : [
           {
             code: DURATION_UNKNOWN,
-            message: `${unknown.at} says neither expectedDuration nor timeout: costUSD counts one minute for each run, which is the least that is held`,
+            message: `${unknown.at} says neither expectedDuration nor timeout: costUSD counts the least time that is held for each run`,
           },
         ]),
     ...(cold === undefined

@@ -24,6 +24,8 @@ export interface PricedPart {
   readonly like?: string | undefined;
   /** One may not run for longer (ms); undefined: the spec sets no bound. */
   readonly most?: number | undefined;
+  /** What its own object may cost, and where that stands. */
+  readonly cap?: { readonly at: string; readonly maxCostUSD: string } | undefined;
 }
 
 /** As in the spec. */

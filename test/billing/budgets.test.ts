@@ -167,7 +167,6 @@ test('a dry run of what holds nothing itself warns that its Jobs would get no mo
   };
   const codes = (of: unknown): readonly string[] => listAt(of, 'warnings').map((one) => textAt(one, 'code'));
   t.true(codes(await estimate({}, 'sweeping')).includes('BudgetExceeded'));
-  t.true(codes(await estimate({ maxCostUSD: '0.001' }, 'none')).includes('Invalid'));
   t.false(
     codes(await estimate({ state: 'Suspended' }, 'sweeping')).includes('BudgetExceeded'),
     'nothing would run yet',
@@ -182,6 +181,27 @@ test('an own cap below the first hold is refused as that field, and a dry run sa
   const refused = await owner.post(JOBS, capped);
   t.is(refused.status, 422, refused.text);
   t.is(textAt(listAt(refused.body, 'details', 'causes')[0], 'field'), 'spec.maxCostUSD');
+});
+
+test('an owner of Jobs whose cap, or that of its template, leaves no room for a first hold is refused, and not made to wait for ever', async (t) => {
+  const low = { maxCostUSD: '0.001' };
+  const template = (more: object = {}) => ({ kind: 'Job', spec: { ...BIG, ...more } });
+  const stages = [{ name: 'a', template: BIG }];
+  for (const [kind, spec, field] of [
+    ['Sweep', { template: template(), ...low }, 'spec.maxCostUSD'],
+    ['Sweep', { template: template(low) }, 'spec.template.spec.maxCostUSD'],
+    ['Pipeline', { stages, ...low }, 'spec.maxCostUSD'],
+    ['Pipeline', { stages, defaults: low }, 'spec.defaults.maxCostUSD'],
+    ['Pipeline', { stages: [{ name: 'a', template: { ...BIG, ...low } }] }, 'spec.stages[0].template.maxCostUSD'],
+  ] as const) {
+    const collection = path(`${kind.toLowerCase()}s`, 'default');
+    const rehearsed = await owner.post(`${collection}?dryRun=All`, objectOf(kind, 'capped', spec));
+    t.is(textAt(listAt(rehearsed.body, 'status', 'estimate', 'blockingReasons')[0], 'code'), 'Invalid', rehearsed.text);
+    const refused = await owner.post(collection, objectOf(kind, 'capped', spec));
+    t.is(refused.status, 422, refused.text);
+    t.is(textAt(listAt(refused.body, 'details', 'causes')[0], 'field'), field);
+    t.regex(refused.text, /first hold of a Job, and leaves 0.001/);
+  }
 });
 
 test('without a mail server a Budget that names recipients says that they get nothing', async (t) => {

@@ -31,7 +31,7 @@ export function reachCap(draft: ParentDraft, cap: CostLimit | undefined): void {
   if (new USD(maxCostUSD).gt(cap.limitUSD)) return;
   draft.keep({ capped: true });
   const type = draft.self.kind === 'Sweep' ? 'sweep.max_cost_reached' : 'pipeline.max_cost_reached';
-  draft.effects.push(emit(type, `its Jobs have cost what maxCostUSD allows, ${maxCostUSD} USD`));
+  draft.effects.push(emit(type, `maxCostUSD, ${maxCostUSD} USD, leaves no room for another of its Jobs`));
 }
 
 /** There is money for so many of the children that wait on the counter. */

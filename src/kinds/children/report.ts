@@ -45,7 +45,10 @@ function explain(draft: ParentDraft, phase: JobPhase): Explained {
       return { reason: 'Completed' };
     case 'Suspended':
       return draft.private.capped === true
-        ? { reason: MAX_COST_REACHED, message: 'its Jobs have cost what maxCostUSD allows: raise that to go on' }
+        ? {
+            reason: MAX_COST_REACHED,
+            message: 'maxCostUSD leaves no room for another of its Jobs: raise that to go on',
+          }
         : { reason: 'Suspended' };
     default:
       return whatWaits(draft);

@@ -131,7 +131,7 @@ export function takeExhausted(draft: JobDraft, exhausted: Extract<ObjectMessage,
   const name = parseCounter(counter);
   const waits = waitingOn(draft, counter).length > 0;
   if (name.of !== 'Cost' || !waits || draft.active > 0 || draft.private.capped !== undefined) return false;
-  const why = draft.private.unfunded?.message ?? 'it has cost what maxCostUSD allows';
+  const why = draft.private.unfunded?.message ?? 'maxCostUSD leaves no room for more';
   return reachCap(draft, { uid: name.uid, limitUSD }, why);
 }
 

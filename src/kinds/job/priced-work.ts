@@ -10,13 +10,16 @@ import type { JobSpec } from './schema.js';
 
 type Timed = Pick<JobSpec, 'expectedDuration' | 'timeout' | 'activeDeadlineSeconds' | 'completions' | 'parallelism'>;
 
-/** `at`: where the spec stands. */
-export function jobPart(spec: Timed & Pick<JobSpec, 'resources' | 'placement'> & LikeProgram, at: string): PricedPart {
-  const { resources, placement, completions, image } = spec;
+type Priced = Timed & Pick<JobSpec, 'resources' | 'placement' | 'maxCostUSD'> & LikeProgram;
+
+/** `at`: where the spec stands; `capAt`: where its cap does. */
+export function jobPart(spec: Priced, at: string, capAt = at): PricedPart {
+  const { resources, placement, completions, image, maxCostUSD } = spec;
   const amounts = limitsOf(resources);
   return {
     ...{ at, amounts, placement, image, runs: completions, atOnce: atOnce(spec) },
     ...{ expected: expectedTime(spec), most: boundOf(spec), like: likenessOf('Job', spec, amounts) },
+    cap: maxCostUSD === undefined ? undefined : { at: capAt, maxCostUSD },
   };
 }
 

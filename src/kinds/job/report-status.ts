@@ -43,7 +43,7 @@ function explain(draft: JobDraft, phase: JobPhase): { reason?: string | undefine
       if (capped === undefined) return { reason: 'Suspended' };
       return {
         reason: MAX_COST_REACHED,
-        message: `it has cost what maxCostUSD${capped === true || capped.uid === metadata.uid ? '' : ' of its owner'} allows: raise that to go on`,
+        message: `maxCostUSD${capped === true || capped.uid === metadata.uid ? '' : ' of its owner'} leaves no room for more: raise that to go on`,
       };
     case 'Pending':
     case 'Running':
@@ -69,7 +69,7 @@ function conditions(draft: JobDraft, phase: JobPhase): JobStatus['conditions'] {
   const funded = list?.find((condition) => condition.type === 'Funded');
   const { unfunded } = draft.private;
   if (phase === 'Suspended' && draft.private.capped !== undefined)
-    set('Funded', 'False', MAX_COST_REACHED, 'it has cost what maxCostUSD allows');
+    set('Funded', 'False', MAX_COST_REACHED, 'maxCostUSD leaves no room for more');
   else if (unfunded !== undefined) set('Funded', 'False', unfunded.reason, unfunded.message);
   else if (funded?.status === 'False') set('Funded', 'True', 'Funded', 'there is money for it again');
   const collected = list?.find((condition) => condition.type === 'OutputsCollected');

@@ -82,8 +82,9 @@ const MAX_RATE = '.placement.maxRateUSDPerHour';
 function pricedStages({ spec: { defaults = {}, stages, maxParallel } }: This): PricedWork {
   return {
     parts: stages.map(({ template = {} }, index) => {
-      const inDefaults = says(defaults, MAX_RATE) && !says(template, MAX_RATE);
-      return jobPart(laidOver(defaults, template), inDefaults ? 'spec.defaults' : `spec.stages[${index}].template`);
+      const placeOf = (field: string): string =>
+        says(defaults, field) && !says(template, field) ? 'spec.defaults' : `spec.stages[${index}].template`;
+      return jobPart(laidOver(defaults, template), placeOf(MAX_RATE), placeOf('.maxCostUSD'));
     }),
     partsAtOnce: maxParallel ?? stages.length,
   };

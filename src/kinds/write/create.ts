@@ -8,6 +8,7 @@ import { manageCreate } from '../../api/managed-fields.js';
 import type { ApiObject, ObjectMeta } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
 import { estimateWork, obstruct, refuseRate } from '../estimate.js';
+import { refuseCaps } from '../caps-below-hold.js';
 import type { KindDefinition } from '../kind.js';
 import { checkAddress, checkNewName, checkType } from './identity.js';
 import { checkNewFinalizers, writableOf } from './metadata.js';
@@ -76,12 +77,20 @@ export function prepareCreate(
   const runsOf = runHistory && ((like: string) => runHistory(address.org, address.project, like));
   const tooDear = work && refuseRate(work, prices, target);
   if (tooDear !== undefined && !ctx.dryRun) return refused(tooDear);
+  const { maxCostUSD } = spec as { readonly maxCostUSD?: string };
+  const capped = work && refuseCaps(work, maxCostUSD, prices, target);
+  if (capped !== undefined && !ctx.dryRun) return refused(capped);
   const born: ApiObject = { ...unborn, status: kind.initialStatus(unborn) };
   const priced: ApiObject = work
     ? { ...born, status: { ...(born.status as object), estimate: estimateWork(work, prices, now, runsOf) } }
     : born;
-  const object = obstruct(priced, { refusals: [unsupported, tooDear] });
-  const warnings = [...judged, ...warningOf(kind, unsupported), ...warningOf(kind, tooDear)];
+  const object = obstruct(priced, { refusals: [unsupported, tooDear, capped] });
+  const warnings = [
+    ...judged,
+    ...warningOf(kind, unsupported),
+    ...warningOf(kind, tooDear),
+    ...warningOf(kind, capped),
+  ];
   return { outcome: 'Prepared', object, warnings, specChanged: true, changed: true, gone: false };
 }
 
