@@ -253,7 +253,7 @@ FROM mails m WHERE NOT m.told GROUP BY m.org, m.budget, m.period, m.threshold
 HAVING bool_and(m.phase <> 'Waiting') LIMIT $1`,
 };
 
-/** Precondition: none. Result: these are told. */
+/** Precondition: none. Result: their Budgets have shown how these ended. */
 const TOLD: Statement = {
   name: 'told mails',
   text: `

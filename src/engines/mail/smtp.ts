@@ -56,7 +56,7 @@ export async function openSmtp({ server, from, silentMs = SILENT_MS }: SmtpOptio
   return { send };
 }
 
-/** A wrong password or sender is answered with 5xx too, but is no word about the mail: it is tried again, since the operator may mend it. */
+/** A wrong password or sender is answered with 5xx too, but says nothing about the mail: it is tried again, since the operator may mend it. */
 function outcomeOf(error: unknown, password: string | undefined): MailOutcome {
   const { command, permanent, response, message = 'failed' } = error as Partial<NodemailerError>;
   const aboutMail = command === 'RCPT TO' || command === 'DATA';

@@ -106,7 +106,7 @@ async function unmade(postgres: Postgres): Promise<number> {
   return row?.[0] ?? 0;
 }
 
-/** A Budget in a database without actors: what it is told is kept. */
+/** A Budget in a database without actors: messages to it are kept. */
 async function openAlone(t: ExecutionContext) {
   const { url } = await openTestDatabase(t);
   const server = await openServer(t);

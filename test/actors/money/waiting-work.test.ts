@@ -126,7 +126,7 @@ test('a Budget that is gone and a month that is over wake all that wait for them
   );
 });
 
-test('one that could not be told is told again, and a cap below which nothing is held is told to be exhausted once', async (t) => {
+test('an owner that could not be reached gets its message again, and one message says that a cap below which nothing is held is used up', async (t) => {
   const world = open();
   world.answer = 'Retry';
   world.rooms.set(BUDGET, LEFT('6'));

@@ -63,7 +63,7 @@ test('what the server refuses for good is told apart from what it may take later
   t.is((await engine.send(MAIL)).outcome, 'Retry', 'nobody answers');
 });
 
-test('a sender or a password that the server does not take ends no mail, and the password is told to nobody', async (t) => {
+test('a sender or a password that the server does not take ends no mail, and the password stands in no message', async (t) => {
   const login = { user: 'troupe', password: 'hunter2-$ecret' };
   const server = await openSmtpServer({
     ...{ authOptional: false, allowInsecureAuth: true, disabledCommands: ['STARTTLS'] },
