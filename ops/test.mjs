@@ -97,8 +97,13 @@ const runTests = (patterns, environment, concurrency) =>
 /** How ava begins the line of a test (or of a file that broke). Its own sums leave out what passed when one failed. */
 const MARKS = { passed: /^ {2,}✔ /, failed: /^ {2,}✘ /, skipped: /^ {2,}- \[skip\] / };
 
-/** The file of a test that failed, or that is still waited for at the end. Its path begins each title, behind that of what it shares. */
+/**
+ * The file of a test that failed, or that is still waited for at the end, or whose process ended before its tests did. Its path begins each
+ * title, behind that of what it shares.
+ */
 const fileOf = (line) => {
+  const broken = /^ {2,}✘ (\S+\.test\.js) exited /.exec(line);
+  if (broken !== null) return broken[1];
   const pending = /^ *\d+ tests? (?:was|were) pending in (\S+)$/.exec(line);
   if (pending !== null) return pending[1];
   const title = /^ {2,}✘ (?:\[fail\]: )?(?:together › \S+ › )?(.*)$/.exec(line)?.[1];
