@@ -46,7 +46,7 @@ test('a mail arrives once, whole, for its one recipient, whatever stands in its 
   t.true(body.join('\n\n').includes('Achtzig Prozent.\n.\nDas ist alles.'));
 });
 
-test('what the server refuses for good is told apart from what it may take later', async (t) => {
+test('what the server refuses for good has another outcome than what it may take later', async (t) => {
   const server = await openSmtpServer();
   t.teardown(server.close);
   const engine = await openSmtp({ server: clear(server.port), from: FROM });

@@ -277,7 +277,7 @@ const TABLE: readonly (readonly [string, Message, Partial<Record<State, string>>
     },
   ],
   ['what is said to a Node', hear({ type: 'PlaceReleased' }), {}],
-  ['of an effect that is no business of its Attempt', fails({ type: 'StartWork' }, 'Unavailable'), {}],
+  ['of an effect that does not concern its Attempt', fails({ type: 'StartWork' }, 'Unavailable'), {}],
 ];
 
 for (const [what, message, expected] of TABLE) {
