@@ -12,6 +12,7 @@ import { parseTime } from '../src/api/time.js';
 import type { Address } from '../src/api/address.js';
 import type { AttemptSpec, AttemptStatus } from '../src/kinds/attempt/schema.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
+import type { PricedPart } from '../src/kinds/priced-work.js';
 import { withRun, type Run } from '../src/kinds/run-times.js';
 import type { CommittedChange } from '../storage/commit/request.js';
 import type { LikeRuns, RunHistoryRows } from '../storage/run-history.js';
@@ -109,19 +110,22 @@ function learn(
     return undefined;
   const { metadata, status } = decodeObject<AttemptSpec, AttemptStatus>(after);
   const owner = metadata.ownerReferences?.find(({ controller }) => controller);
-  const run = owner && runOf(owner.kind, status);
-  if (owner === undefined || run === undefined) return undefined;
+  if (owner === undefined) return undefined;
   const { org, project } = address;
   const body = cached({ org, project, kind: owner.kind, name: owner.name })?.body;
   const object = body && decodeObject(body);
   if (object === undefined || object.metadata.uid !== owner.uid) return undefined;
-  const like = kindOf(owner.kind)?.pricedWork?.(object).parts[0]?.like;
-  return like === undefined ? undefined : { org, project, like, run };
+  const part = kindOf(owner.kind)?.pricedWork?.(object).parts[0];
+  const run = part && runOf(part, status);
+  return part?.like === undefined || run === undefined ? undefined : { org, project, like: part.like, run };
 }
 
 /** Undefined: something disturbed it. */
-function runOf(owner: string, { phase, interruption, timings = {} }: AttemptStatus): Run | undefined {
-  const complete = phase === 'Succeeded' || (phase === 'Cancelled' && owner !== 'Job');
+function runOf(
+  { untilStopped = false }: PricedPart,
+  { phase, interruption, timings = {} }: AttemptStatus,
+): Run | undefined {
+  const complete = phase === 'Succeeded' || (phase === 'Cancelled' && untilStopped);
   const started = parseTime(timings.commandStartedTime ?? '');
   const finished = parseTime(timings.finishedTime ?? '');
   if (!complete || interruption !== undefined || started === undefined || finished === undefined) return undefined;

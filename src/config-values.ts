@@ -84,8 +84,8 @@ export const dnsName = z
 /** A uid and a dot in front of it have to fit into a name. */
 export const toolDomain = z.literal('localhost').or(dnsName.max(253 - 37));
 
-/** Engines that the plan names and that this version does not have. */
 const ENGINES = ['auto', 'namespaces', 'docker', 'off'] as const;
+/** Engines that the plan names and that this version does not have. */
 const LATER_ENGINES = ['kubernetes', 'node'];
 
 export const compute = z.string().transform((text, context): (typeof ENGINES)[number] => {

@@ -16,30 +16,36 @@ export async function openEngine(
   leaseEpoch: number,
   log: Log,
 ): Promise<ComputeEngine | undefined> {
-  if (config.compute === 'off') return undefined;
-  if (config.compute === 'docker') {
-    const docker = await openDockerEngine({
-      dir: join(config.dataDir, 'docker'),
-      clusterId,
-      leaseEpoch,
-      host: config.dockerHost,
-      images: config.dockerImages,
-      registries: config.dockerRegistries,
-      egressAllow: config.egressAllow,
-      log,
-    });
-    return withCapacity(docker, config);
+  switch (config.compute) {
+    case 'off':
+      return undefined;
+    case 'docker': {
+      const docker = await openDockerEngine({
+        dir: join(config.dataDir, 'docker'),
+        clusterId,
+        leaseEpoch,
+        host: config.dockerHost,
+        images: config.dockerImages,
+        registries: config.dockerRegistries,
+        egressAllow: config.egressAllow,
+        log,
+      });
+      return withCapacity(docker, config);
+    }
+    case 'auto':
+    case 'namespaces': {
+      const engine = await openNamespacesEngine({
+        runnerDir: config.runnerDir,
+        clusterId,
+        leaseEpoch,
+        log,
+        hidden: [config.dataDir, PROGRAM_DIR],
+        egressAllow: config.egressAllow,
+        runner: { spares: config.spareBoxes },
+      });
+      return withCapacity(engine, config);
+    }
   }
-  const engine = await openNamespacesEngine({
-    runnerDir: config.runnerDir,
-    clusterId,
-    leaseEpoch,
-    log,
-    hidden: [config.dataDir, PROGRAM_DIR],
-    egressAllow: config.egressAllow,
-    runner: { spares: config.spareBoxes },
-  });
-  return withCapacity(engine, config);
 }
 
 /** The same engine, saying that it has what the settings leave to work. */

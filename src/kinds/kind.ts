@@ -1,7 +1,8 @@
 /**
  * What one kind declares about itself. All generic machinery (CRUD, list, watch, OpenAPI, discovery, kubectl's
  * columns, authorisation, supervision, persistence) is driven by this and by nothing else.
- * Adding a kind is a folder with a schema, a machine and an index that exports one of these.
+ * A kind is a folder with a schema, a machine and an index that exports one of these, and an entry in each of a few lists (CONTRIBUTING.md,
+ * "Adding things").
  */
 import type { z } from 'zod';
 import type { ApiObject } from '../api/object.js';

@@ -157,7 +157,7 @@ export type ObjectMessage =
   /** Effect runner → owner under deletion: nothing that it owned is left (or, orphaning, everything is released). */
   | { readonly type: 'ChildrenGone' }
   /**
-   * Child → controlling owner, when that is of a kind that waits for it (`KindDefinition.parents`): my phase or its reason is now this, or I
+   * Child → controlling owner, when that is of a kind that waits for it (`asChild.parents`): my phase or its reason is now this, or I
    * was asked. The lifecycle says it for every kind.
    */
   | ({

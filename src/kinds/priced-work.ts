@@ -22,6 +22,8 @@ export interface PricedPart {
   readonly expected?: ExpectedTime | undefined;
   /** Equal for like work of a project (`likenessOf`). Undefined: how long other work ran says nothing about this. */
   readonly like?: string | undefined;
+  /** It has no end of its own: that it was stopped (Cancelled) is its regular end. */
+  readonly untilStopped?: boolean | undefined;
   /** One may not run for longer (ms); undefined: the spec sets no bound. */
   readonly most?: number | undefined;
   /** What its own object may cost, and where that stands. */
@@ -49,7 +51,7 @@ export interface PricedWork {
 export function singlePart(
   amounts: ResourceAmounts,
   placement: PricedPlacement | undefined,
-  more: Pick<PricedPart, 'image' | 'expected' | 'like' | 'most'> = {},
+  more: Pick<PricedPart, 'image' | 'expected' | 'like' | 'untilStopped' | 'most'> = {},
 ): PricedWork {
   return { parts: [{ at: 'spec', amounts, placement, runs: 1, atOnce: 1, ...more }] };
 }

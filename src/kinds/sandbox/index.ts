@@ -69,6 +69,7 @@ export const sandboxKind: KindDefinition = {
       expected: expectedTime(spec),
       most: maxLifetimeMs(spec),
       like,
+      untilStopped: true,
     });
   },
   workPlan: sandboxWorkPlan,

@@ -61,7 +61,8 @@ export const workspaceKind: KindDefinition = {
     // What has a time to stop at ends then.
     const like =
       workspace.spec.schedule?.stopAt === undefined ? likenessOf('Workspace', workspace.spec, amounts) : undefined;
-    return singlePart(amounts, placement, { image: workspace.spec.image, expected: expectedTime(workspace), like });
+    const image = workspace.spec.image;
+    return singlePart(amounts, placement, { image, expected: expectedTime(workspace), like, untilStopped: true });
   },
   workPlan: workspaceWorkPlan,
   savesInto: workspaceSavesInto,
