@@ -25,7 +25,10 @@ interface Stage {
 const NOTHING: JobParts = {};
 const TOO_LONG_TOGETHER = `must be at most ${MOST_SPEC_BYTES} bytes as JSON, together with spec.defaults`;
 
-/** Parts of which each is valid may not be so together, such as the hosts of an AllowList under another policy. */
+/**
+ * Parts of which each is valid may not be so together, such as the hosts of an AllowList under another policy. What is wrong in one part by
+ * itself is said there.
+ */
 function checkMerged(
   defaults: JobParts,
   template: JobParts,
@@ -37,9 +40,15 @@ function checkMerged(
     (key) => isObject(defaults[key]) && isObject(template[key]),
   );
   if (keys.length === 0) return;
-  const both = Object.fromEntries(keys.map((key) => [key, job[key]]));
-  for (const issue of jobFields.safeParse(both).error?.issues ?? [])
+  const faultsOf = (part: JobParts): readonly z.core.$ZodIssue[] =>
+    jobFields.safeParse(Object.fromEntries(keys.map((key) => [key, part[key]]))).error?.issues ?? [];
+  const together = faultsOf(job);
+  if (together.length === 0) return;
+  const alone = [...faultsOf(defaults), ...faultsOf(template)];
+  for (const issue of together) {
+    if (alone.some(({ message, path }) => message === issue.message && equalJson(path, issue.path))) continue;
     issues.push({ ...issue, input: undefined, path: [...at, 'template', ...issue.path] });
+  }
 }
 
 /** What is wrong with the Job of a stage, each at the field that its writer has to change: what all take of the defaults there, and once. */

@@ -84,6 +84,32 @@ holdRules(test, {
       field: 'spec.stages[1].template.image',
     },
     {
+      rule: 'what is wrong in the resources of the defaults is not said of stages that have some of their own',
+      within: [
+        ['spec.defaults.resources', { cpu: '2' }],
+        ...stages({ name: 'b', template: { ...template, resources: { memory: '1Gi' } } }),
+      ],
+      beyond: [
+        ['spec.defaults.resources', { cpu: 'many' }],
+        ...stages({ name: 'b', template: { ...template, resources: { memory: '1Gi' } } }),
+      ],
+      field: 'spec.defaults.resources.cpu',
+      alone: true,
+    },
+    {
+      rule: 'what is wrong in the resources of a stage is said once, whatever the defaults have',
+      within: [
+        ['spec.defaults.resources', { cpu: '2' }],
+        ...stages({ name: 'b', template: { ...template, resources: { memory: '1Gi' } } }),
+      ],
+      beyond: [
+        ['spec.defaults.resources', { cpu: '2' }],
+        ...stages({ name: 'b', template: { ...template, resources: { memory: 'all' } } }),
+      ],
+      field: 'spec.stages[1].template.resources.memory',
+      alone: true,
+    },
+    {
       rule: 'no default deletes the Jobs',
       within: [['spec.defaults.timeout', '1h']],
       beyond: [['spec.defaults.ttlSecondsAfterFinished', 60]],

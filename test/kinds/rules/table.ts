@@ -23,6 +23,8 @@ export interface Limit {
   readonly beyond: readonly Change[];
   /** Field of the cause; the path of the first change of `beyond` when absent. */
   readonly field?: string;
+  /** No other field is named, and this one once. */
+  readonly alone?: true;
 }
 
 export interface Rules {
@@ -62,7 +64,7 @@ export function holdRules(test: TestFn, rules: Rules): void {
     for (const [path, value] of rules.defaults) t.deepEqual(at(made, path), value, path);
   });
 
-  for (const { rule, within, beyond, field } of rules.limits) {
+  for (const { rule, within, beyond, field, alone } of rules.limits) {
     test(`${kind.kind}: ${rule}`, (t) => {
       accepted(t, create(kind, changed(least, within)));
       const wanted = field ?? beyond[0]?.[0] ?? '';
@@ -71,6 +73,7 @@ export function holdRules(test: TestFn, rules: Rules): void {
         causes.some((cause) => cause.field === wanted),
         `no cause names ${wanted}: ${JSON.stringify(causes)}`,
       );
+      if (alone === true) t.is(causes.length, 1, JSON.stringify(causes));
     });
   }
 
