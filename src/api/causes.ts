@@ -131,6 +131,7 @@ function wordTooBig(issue: Extract<Issue, { code: 'too_big' }>, value: unknown, 
       message: `Too many: ${sizeOf(value)}must have at most ${sayItems(issue.maximum)}`,
     };
   }
+  if (!issue.message.startsWith('Too big')) return wrong(bad, issue.message);
   return wrong(bad, `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`);
 }
 
@@ -140,6 +141,7 @@ function wordTooSmall(issue: Extract<Issue, { code: 'too_small' }>, value: unkno
   }
   if (isCollection(issue.origin))
     return wrong('Too few', `${sizeOf(value)}must have at least ${sayItems(issue.minimum)}`);
+  if (!issue.message.startsWith('Too small')) return wrong(bad, issue.message);
   return wrong(bad, `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`);
 }
 

@@ -12,6 +12,7 @@ const HOUR = 60 * MINUTE;
 
 /** 100 years: beyond it a due time leaves what dates and timers can hold. */
 export const LONGEST_MS = 876_000 * HOUR;
+export const LONGEST = '876000h';
 
 const LONGEST_TEXT = 32;
 

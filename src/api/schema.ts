@@ -5,7 +5,7 @@
  */
 import { Decimal } from 'decimal.js';
 import { z } from 'zod';
-import { DURATION_PATTERN, parseDuration } from './duration.js';
+import { DURATION_PATTERN, LONGEST, parseDuration } from './duration.js';
 import {
   checkLabelName,
   checkSubdomainName,
@@ -16,7 +16,7 @@ import {
 } from './names.js';
 import { parseBytes, parseMilliCpu, parseQuantity, QUANTITY_PATTERN } from './quantity.js';
 import { parseTime } from './time.js';
-import { parseUsd, USD_PATTERN } from './usd.js';
+import { LARGEST_USD, parseUsd, USD_PATTERN, USD_STEP } from './usd.js';
 
 type Check = (text: string) => string | undefined;
 
@@ -49,8 +49,9 @@ export function zMap<Key extends z.core.$ZodRecordKey, Value extends z.core.Some
 }
 
 export interface DurationRule {
-  /** `1m`; inclusive. */
+  /** `1m`; inclusive. `0s` when absent. */
   readonly min?: string | undefined;
+  /** 100 years when absent. */
   readonly max?: string | undefined;
   /** Words accepted beside the range, such as `auto` or `0s`. */
   readonly also?: readonly string[] | undefined;
@@ -59,9 +60,10 @@ export interface DurationRule {
 
 export function zDuration(rule: DurationRule = {}): z.ZodType<string, string> {
   const also = rule.also ?? [];
-  const min = rule.min === undefined ? 0 : known(parseDuration(rule.min), rule.min);
-  const max = rule.max === undefined ? Number.POSITIVE_INFINITY : known(parseDuration(rule.max), rule.max);
-  const said = sayRange(rule.min, rule.max) + also.map((word) => `, or ${word}`).join('');
+  const { min: least = '0s', max: most = LONGEST } = rule;
+  const min = known(parseDuration(least), least);
+  const max = known(parseDuration(most), most);
+  const said = sayRange(least, most) + also.map((word) => `, or ${word}`).join('');
   const words = also.filter((word) => parseDuration(word) === undefined);
   return checked(
     (text) => {
@@ -130,6 +132,7 @@ function quantity(
 export interface UsdRule {
   /** Inclusive; `0` when absent. */
   readonly min?: string | undefined;
+  /** The largest amount that there is when absent. */
   readonly max?: string | undefined;
   /** Exclusive lower bound. */
   readonly above?: string | undefined;
@@ -139,22 +142,16 @@ export interface UsdRule {
 }
 
 export function zUsd(rule: UsdRule = {}): z.ZodType<string, string> {
-  const min = new Decimal(rule.min ?? 0);
-  const max = rule.max === undefined ? undefined : new Decimal(rule.max);
-  const above = rule.above === undefined ? undefined : new Decimal(rule.above);
-  const said =
-    (above === undefined ? '' : ` above ${rule.above}`) +
-    sayRange(above === undefined ? (rule.min ?? '0') : undefined, rule.max) +
-    (rule.wholeCents === true ? ', in whole cents' : '');
+  const step = new Decimal(rule.wholeCents === true ? '0.01' : USD_STEP);
+  // What is above a bound begins one step beyond it.
+  const least = rule.above === undefined ? (rule.min ?? '0') : new Decimal(rule.above).plus(step).toFixed();
+  const { max: most = LARGEST_USD } = rule;
+  const [min, max, places] = [new Decimal(least), new Decimal(most), step.decimalPlaces()];
+  const said = `${sayRange(least, most)} ${rule.wholeCents === true ? 'in whole cents' : `with at most ${places} decimals`}`;
   return checked(
     (text) => {
       const amount = parseUsd(text);
-      const good =
-        amount !== undefined &&
-        amount.gte(min) &&
-        (max === undefined || amount.lte(max)) &&
-        (above === undefined || amount.gt(above)) &&
-        (rule.wholeCents !== true || amount.decimalPlaces() <= 2);
+      const good = amount !== undefined && amount.gte(min) && amount.lte(max) && amount.decimalPlaces() <= places;
       return good ? undefined : `must be an amount in USD as a decimal string such as 12.50${said}`;
     },
     { format: 'decimal', pattern: USD_PATTERN, description: describe(rule.description, `Amount in USD${said}.`) },

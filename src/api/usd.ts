@@ -7,6 +7,10 @@ import { Decimal } from 'decimal.js';
 /** Eleven digits before the point and nine after it: what `numeric(20,9)` holds. For OpenAPI. */
 export const USD_PATTERN = '^-?[0-9]{1,11}(\\.[0-9]{1,9})?$';
 
+/** The largest amount, and the smallest step from one to the next. */
+export const LARGEST_USD = '99999999999.999999999';
+export const USD_STEP = '0.000000001';
+
 const USD = new RegExp(USD_PATTERN);
 const PLACES = 9;
 

@@ -6,6 +6,7 @@ import { labelSelector, type LabelSelectorSpec, projectNameField } from '../shap
 import { addIssue, rules } from '../shapes/rules.js';
 import { MAX_REQUIREMENTS } from '../../api/selectors/label.js';
 
+const PERCENT = 'must be a whole percent from 1 to 100';
 const DEFAULT_THRESHOLDS: readonly number[] = [50, 80, 100];
 
 /** What is matched is a selector's text, which has a bound of its own. */
@@ -39,7 +40,7 @@ export const budgetSpec = z.object({
     .optional()
     .describe('What counts: by the project and the labels an object had at admission. Unset: everything. Immutable.'),
   thresholds: z
-    .array(z.int32().min(1).max(100))
+    .array(z.int32(PERCENT).min(1, PERCENT).max(100, PERCENT))
     .max(5)
     .default([...DEFAULT_THRESHOLDS])
     .describe('Percents of the limit: one notice for each in each period.'),

@@ -46,8 +46,8 @@ const code = z.object({
 
 const retries = z.object({
   backoffCoefficient: z.number().min(1).max(100).optional().describe('Factor between consecutive delays.'),
-  initialDelay: zDuration().optional().describe('Delay before the first retry.'),
-  maxDelay: zDuration().optional().describe('Longest delay.'),
+  initialDelay: zDuration({ description: 'Delay before the first retry.' }).optional(),
+  maxDelay: zDuration({ description: 'Longest delay.' }).optional(),
   maxRetries: z.int32().min(0).optional().describe('Retries of a call that fails; none when unset.'),
 });
 
@@ -85,7 +85,7 @@ const fields = z.object({
     .describe('Credentials of registries.'),
   imageRef: objectName('Name of an Image object in the project.').optional(),
   initCommand: initCommand.optional().describe('Runs to its end before a worker starts.'),
-  maxCostUSD: zUsd().optional().describe('Cost cap. Can only be raised.'),
+  maxCostUSD: zUsd({ description: 'Cost cap. Can only be raised.' }).optional(),
   network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
   placement: placement.optional().describe('Where the workers may run.'),
   python: z

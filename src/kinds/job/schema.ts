@@ -57,7 +57,7 @@ export const jobFields = z.object({
     .describe('Connections that the work may use.'),
   distributed: distributed.optional().describe('A gang of nodes (beta).'),
   env: environment.optional().describe('Environment of the program.'),
-  expectedDuration: zDuration().optional().describe('How long one index is expected to run.'),
+  expectedDuration: zDuration({ description: 'How long one index is expected to run.' }).optional(),
   image: imageName.default(DEFAULT_IMAGE).describe('Image that the program runs in.'),
   imagePullSecrets: z
     .array(objectName('Name of a Secret of type Registry.'))
@@ -67,7 +67,7 @@ export const jobFields = z.object({
   imageRef: objectName('Name of an Image object in the project.').optional(),
   initCommand: initCommand.optional().describe('Runs to its end before the program; a failure fails the Attempt.'),
   inputs: z.array(input).max(MOST_INPUTS).optional().describe('Mounted read-only below /svc/inputs.'),
-  maxCostUSD: zUsd().optional().describe('Cost cap of the Job. Can only be raised.'),
+  maxCostUSD: zUsd({ description: 'Cost cap of the Job. Can only be raised.' }).optional(),
   network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
   outputs: z.array(output).max(32).optional().describe('Collected when the program has ended.'),
   parallelism: z
@@ -81,7 +81,7 @@ export const jobFields = z.object({
   placement: placement.optional().describe('Placement constraints.'),
   recovery: recovery.optional().describe('How lost capacity is recovered.'),
   resources: resources.optional().describe('Resources of each Attempt.'),
-  scaledownWindow: zDuration({ max: '20m' }).optional().describe('Warm reuse after the Job ends.'),
+  scaledownWindow: zDuration({ max: '20m', description: 'Warm reuse after the Job ends.' }).optional(),
   secrets: z
     .array(secretMount)
     .max(32)
@@ -94,11 +94,11 @@ export const jobFields = z.object({
     .enum(['Running', 'Suspended', 'Cancelled'])
     .default('Running')
     .describe('Suspended stops the work and keeps what has succeeded; Cancelled stops the Job for good. Mutable.'),
-  timeout: zDuration({ min: '1ms' })
-    .optional()
-    .describe(
+  timeout: zDuration({
+    min: '1ms',
+    description:
       'From the first Provisioning, without Suspended time; then the Job fails with DeadlineExceeded. Mutable.',
-    ),
+  }).optional(),
   ttlSecondsAfterFinished: z
     .int()
     .min(0)

@@ -47,7 +47,7 @@ const fields = z.object({
     })
     .prefault({})
     .describe('Automatic stop and deletion.'),
-  maxCostUSD: zUsd().optional().describe('Cost cap over all starts. Can only be raised.'),
+  maxCostUSD: zUsd({ description: 'Cost cap over all starts. Can only be raised.' }).optional(),
   network: network.optional().describe('What the work may reach. Unset: the policy Open.'),
   resources: resources.optional().describe('Resources. Sandboxes run on CPU nodes: no GPUs.'),
   secrets: z

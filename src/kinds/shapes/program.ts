@@ -106,7 +106,7 @@ export const commandLine = z
 /** A command that runs to its end before the program starts. */
 export const initCommand = z.object({
   command: commandLine.describe('Program and arguments.'),
-  timeout: zDuration({ max: '30m' }).optional().describe('Time limit; 30m when unset.'),
+  timeout: zDuration({ max: '30m', description: 'Time limit; 30m when unset.' }).optional(),
 });
 
 export type InitCommand = z.infer<typeof initCommand>;
@@ -127,7 +127,7 @@ export const sidecar = z.object({
   command: commandLine.describe('Program and arguments.'),
   env: environment.optional().describe("Its environment, beside the service's own variables."),
   image: imageName.optional().describe("The Job's image when unset."),
-  startupTimeout: zDuration().optional().describe('Time limit for its start.'),
+  startupTimeout: zDuration({ description: 'Time limit for its start.' }).optional(),
 });
 
 export const sidecars = z.array(sidecar).max(MOST_SIDECARS);

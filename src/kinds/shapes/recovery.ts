@@ -11,9 +11,9 @@ export const checkpointPolicy = z.object({
   interval: zDuration({ min: '1m', max: '6h', also: ['auto'], description: 'Time between checkpoints.' }).optional(),
   maxSize: zBytes({ max: '2Ti' }).optional().describe('Checked before upload; 1Ti when unset, at most 2Ti.'),
   paths: z.array(zAbsolutePath()).max(64).optional().describe('Paths saved together; /svc/state when unset.'),
-  retainAfterFinish: zDuration()
-    .optional()
-    .describe('How long checkpoints are kept after the Job ends; 168h when unset.'),
+  retainAfterFinish: zDuration({
+    description: 'How long checkpoints are kept after the Job ends; 168h when unset.',
+  }).optional(),
 });
 
 export type CheckpointPolicy = z.infer<typeof checkpointPolicy>;
@@ -34,9 +34,9 @@ export const recovery = z.object({
     .max(32)
     .optional()
     .describe('Replacements of lost capacity per index, 8 when unset. Mutable.'),
-  minProgressDuration: zDuration()
-    .optional()
-    .describe('An Attempt that ran for less than this counts as no progress; 2m when unset.'),
+  minProgressDuration: zDuration({
+    description: 'An Attempt that ran for less than this counts as no progress; 2m when unset.',
+  }).optional(),
   onInterruption: z
     .enum(['Resume', 'Fail'])
     .optional()

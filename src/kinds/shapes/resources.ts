@@ -100,9 +100,11 @@ export const distributed = z.object({
     .describe(
       'Number of nodes, at most 8 during the beta. Exactly one of nodes and totalGPUs; resources.nodes is its short form.',
     ),
-  startupTimeout: zDuration({ min: '5m', max: '60m' })
-    .optional()
-    .describe('Time limit for assembling the gang; 15m when unset.'),
+  startupTimeout: zDuration({
+    min: '5m',
+    max: '60m',
+    description: 'Time limit for assembling the gang; 15m when unset.',
+  }).optional(),
   totalGPUs: z
     .int32()
     .min(2)
@@ -155,9 +157,9 @@ export const placement = z.object({
     .enum(['Never', 'Allow', 'Prefer'])
     .optional()
     .describe('Whether interruptible capacity may be used.'),
-  maxRateUSDPerHour: zUsd()
-    .optional()
-    .describe('Highest accepted hourly rate of one Attempt; work whose rate is above it is refused.'),
+  maxRateUSDPerHour: zUsd({
+    description: 'Highest accepted hourly rate of one Attempt; work whose rate is above it is refused.',
+  }).optional(),
   offerings: z
     .array(objectName('Name of an Offering.'))
     .max(MOST_NAMES)
@@ -165,11 +167,10 @@ export const placement = z.object({
     .describe('Only these Offerings; any when empty.'),
   pool: objectName('Name of a Pool in the project.').optional(),
   profile: z.enum(['Balanced', 'Cost', 'Speed']).optional().describe('Placement objective.'),
-  queueTimeout: zDuration()
-    .optional()
-    .describe(
+  queueTimeout: zDuration({
+    description:
       'Longest wait for capacity, 24h when unset; 0s waits without limit. On expiry the work fails with CapacityUnavailable.',
-    ),
+  }).optional(),
   regions: z.array(regionClass).max(MOST_NAMES).optional().describe('Region classes; empty means any.'),
 });
 

@@ -16,11 +16,13 @@ export const volumeSpec = z.object({
     max: '1h',
     description: 'How often a writer commits a revision while it runs; only at its end when unset.',
   }).optional(),
-  maxCostUSD: zUsd().optional().describe('Cost cap of import and export Attempts. Can only be raised.'),
+  maxCostUSD: zUsd({ description: 'Cost cap of import and export Attempts. Can only be raised.' }).optional(),
   revisionHistoryLimit: z.int32().min(1).max(100).optional().describe('Revisions that are kept.'),
   size: zBytes({ min: '1' }).optional().describe('Most logical bytes of a revision.'),
   source: volumeSource.optional().describe('Where it is filled from. A change starts a new import.'),
-  ttlAfterUnused: zDuration().optional().describe('Time after its last use until it is deleted; never when unset.'),
+  ttlAfterUnused: zDuration({
+    description: 'Time after its last use until it is deleted; never when unset.',
+  }).optional(),
 });
 
 export type VolumeSpec = z.infer<typeof volumeSpec>;

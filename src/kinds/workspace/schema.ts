@@ -45,7 +45,7 @@ const fields = z.object({
     .max(4)
     .optional()
     .describe('Credentials of registries.'),
-  maxCostUSD: zUsd().optional().describe('Cost cap; the Workspace stops when it is reached. Can only be raised.'),
+  maxCostUSD: zUsd({ description: 'Cost cap; the Workspace stops when it is reached. Can only be raised.' }).optional(),
   network: network.optional().describe('What it may reach. Unset: the policy Open.'),
   placement: placement.optional().describe('Where it may run.'),
   resources: resources.optional().describe('Resources.'),
