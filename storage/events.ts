@@ -7,6 +7,8 @@ import type { Postgres, Statement } from './postgres.js';
 
 export interface EventQuery {
   readonly project?: string | undefined;
+  /** With `project`: also those of the org's own objects, which have none. */
+  readonly ofOrg?: boolean | undefined;
   /** `<kind>/<name>` or a uid. */
   readonly object?: string | undefined;
   /** In any case. */
@@ -72,6 +74,7 @@ export async function listEvents(postgres: Postgres, org: string, query: EventQu
     cursor.sequence,
     cursor.id,
     query.limit,
+    query.ofOrg === true,
   ]);
   const last = rows.at(-1);
   return { items: rows.map(toEvent), next: last && `${last[1]}.${last[0]}` };
@@ -121,7 +124,7 @@ const LIST: Statement = {
 SELECT id, sequence, kind, project, name, uid, event, reason, message, count, first_time, last_time
 FROM events
 WHERE org = $1
-  AND ($2::text IS NULL OR project = $2)
+  AND ($2::text IS NULL OR project = $2 OR ($10 AND project = ''))
   AND ($3::text IS NULL OR uid = $3)
   AND ($4::text IS NULL OR lower(kind) = $4)
   AND ($5::text IS NULL OR name = $5)

@@ -5,6 +5,7 @@
  * A selector narrows what is read by kind, name and uid, and is then asked of each event: so a page may be shorter than its limit, and
  * have a `continue`. I10: at most one page is held; a watch looks for new events as a follower of our own route does (`events.ts`).
  */
+import { DEFAULT_PROJECT } from '../../src/kinds/project/machine.js';
 import { RefusalError, refuse } from '../../src/api/refusal.js';
 import { parseFieldSelector, type FieldSelector } from '../../src/api/selectors/field.js';
 import type { Caller } from '../../actors/resource-service.js';
@@ -23,7 +24,7 @@ import type { ServerContext } from '../server-context.js';
 import { apiVersionOf, listHead } from '../table/rendering.js';
 import type { CollectionRouteTarget } from '../target.js';
 import { coreEvent, EVENT_COLUMNS, EVENT_FIELDS, eventRow, type CoreEvent } from './event-forms.js';
-import { followEvents, SCOPE } from './events.js';
+import { allowsEvents, followEvents, SCOPE } from './events.js';
 
 /** Without timeoutSeconds a watch ends after this, as Kubernetes' do. */
 const WATCH_SECONDS = 30 * 60;
@@ -51,6 +52,8 @@ export async function serveCoreEvents(
   const within = project ?? fields.exact('involvedObject.namespace');
   const query: EventQuery = {
     project: within === '' ? undefined : within,
+    // The org's own objects have no namespace, and clients look for their events in this one.
+    ofOrg: project === DEFAULT_PROJECT && caller.may(SCOPE, ''),
     kind: fields.exact('involvedObject.kind'),
     name: fields.exact('involvedObject.name'),
     uid: fields.exact('involvedObject.uid'),
@@ -81,7 +84,7 @@ async function list(
   const meta: { resourceVersion: string; continue?: string } = { resourceVersion: String(context.resources.version()) };
   const answer = new LongAnswer(x, { 'content-type': JSON_TYPE, 'cache-control': 'no-cache, private' }, 'WhenLong');
   const pageLimit = limit ?? MAX_PAGE;
-  const unfollow = context.revocation.follow(x, { allows: (asked) => asked.may(SCOPE, query.project ?? '') });
+  const unfollow = context.revocation.follow(x, { allows: allowsEvents(query) });
   let before = rendering.head;
   try {
     for (;;) {

@@ -90,6 +90,11 @@ export interface Lines {
   readonly endAt?: number | undefined;
 }
 
+/** Whether a caller may still read what it asked for. */
+export function allowsEvents({ project = '', ofOrg }: EventQuery): (asked: Caller) => boolean {
+  return (asked) => asked.may(SCOPE, project) && (ofOrg !== true || asked.may(SCOPE, ''));
+}
+
 /**
  * One line per event, as they come. A follower that falls behind waits on its socket and not in our memory: a page is read when there is a
  * place for it (`answer-places.ts`), and the next one when the client has taken it.
@@ -109,7 +114,7 @@ export async function followEvents(
     res.end();
   };
   const release = context.streams.add(x, {
-    allows: (asked) => asked.may(SCOPE, query.project ?? ''),
+    allows: allowsEvents(query),
     sweep: (now) => (now >= endAt ? end() : undefined),
     end,
   });

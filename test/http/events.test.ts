@@ -78,6 +78,15 @@ test('kubectl gets the same events as core/v1 Events: selected by its fields, pa
     'j',
   ]);
   t.deepEqual(await selected('type=Normal'), ['k', 'w']);
+
+  // As `kubectl events --for` asks for them, in the namespace that it is in.
+  const forBudget = 'fieldSelector=involvedObject.kind%3DBudget,involvedObject.name%3Db';
+  await api.call(`/api/v1/namespaces/default/events?${forBudget}`);
+  t.like(asked.at(-1), { project: 'default', ofOrg: true }, 'the events of the org are shown in default');
+  await api.call(`/api/v1/namespaces/default/events`, { headers: bearer(KEYS.viewer) });
+  t.like(asked.at(-1), { project: 'default', ofOrg: false }, 'not to who may read this project alone');
+  await api.call(`/api/v1/namespaces/other/events?${forBudget}`);
+  t.like(asked.at(-1), { project: 'other', ofOrg: false });
   t.deepEqual(await selected('type!=Normal,reason!=Failed'), ['j']);
   const wrong = await api.call(`${ALL}?fieldSelector=spec.x%3D1`);
   t.is(wrong.status, 400);
