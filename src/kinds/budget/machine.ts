@@ -73,7 +73,7 @@ function refuse(here: Here, { count }: Content<'HoldsRefused'>, context: When): 
     exceeded: told ? { time, since: refusals } : { time: now, since: 0 },
   };
   const holds = refusals === 1 ? 'a hold was' : `${refusals} holds were`;
-  const message = `${holds} refused: ${left} of ${here.object.spec.limitUSD} USD are left`;
+  const message = `${holds} refused: ${left} of ${here.object.spec.limitUSD} USD were left`;
   return shown(here, state, context, told ? [] : [emit('budget.exceeded', message)]);
 }
 

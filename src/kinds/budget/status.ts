@@ -39,7 +39,7 @@ export function budgetStatusOf(
   const exceeded = remaining.isZero() || refusing;
   const condition = exceeded
     ? { status: 'True' as const, reason: 'LimitReached', message: remaining.isZero() ? NOTHING_LEFT : TOO_LITTLE }
-    : { status: 'False' as const, reason: 'WithinLimit', message: 'there is money for new work' };
+    : { status: 'False' as const, reason: 'WithinLimit', message: spec.action === 'Block' ? SOME_LEFT : NEVER_REFUSES };
   const conditions = setCondition(before.conditions, { type: 'Exceeded', ...condition }, now);
   return {
     conditions: [...unmailed(conditions, spec, mails, now)],
@@ -94,6 +94,9 @@ export function withMailed(
 }
 
 const NOTHING_LEFT = 'nothing is left for a new hold';
+// Whether that is enough depends on the work, so no promise is made.
+const SOME_LEFT = 'a hold of at most status.remainingUSD has room';
+const NEVER_REFUSES = 'it notifies, and refuses no hold';
 const TOO_LITTLE = 'what is left was too little for a hold, and nothing was freed since';
 
 function isRefusing({ refusedAtUSD }: BudgetPrivate, remaining: USD): boolean {

@@ -141,16 +141,26 @@ test('each threshold has one event in each period', (t) => {
 test('refusals are told at most once a minute, with their count, and it stands exceeded until something is freed', (t) => {
   const used = put(created(), spend('9.00', '0.50', 1));
   const one = put(used, refusals(1));
-  t.deepEqual(eventsOf(one), ['budget.exceeded: a hold was refused: 0.50 of 10.00 USD are left']);
+  t.deepEqual(eventsOf(one), ['budget.exceeded: a hold was refused: 0.50 of 10.00 USD were left']);
   t.is(exceeded(one), 'True LimitReached');
   const two = put(one, refusals(3), NOW + 59_999);
   t.deepEqual(eventsOf(two), []);
   const three = put(two, refusals(4), NOW + 60_000);
-  t.deepEqual(eventsOf(three), ['budget.exceeded: 7 holds were refused: 0.50 of 10.00 USD are left']);
+  t.deepEqual(eventsOf(three), ['budget.exceeded: 7 holds were refused: 0.50 of 10.00 USD were left']);
   const same = put(three, spend('9.25', '0.25', 2));
   t.is(exceeded(same), 'True LimitReached');
   t.is(exceeded(put(same, spend('9.25', '0.00', 3))), 'False WithinLimit');
   t.is(exceeded(put(used, spend('9.25', '0.25', 2))), 'False WithinLimit');
+});
+
+test('a Budget that is not exceeded promises no more than is left: what waits may need more', (t) => {
+  const said = (stored: Stored): string =>
+    statusOf(stored).conditions?.find(({ type }) => type === 'Exceeded')?.message ?? '';
+  const refused = put(put(created(), spend('9.00', '0.50', 1)), refusals(1));
+  const freed = put(refused, spend('9.00', '0.25', 2));
+  t.is(exceeded(freed), 'False WithinLimit');
+  t.is(said(freed), 'a hold of at most status.remainingUSD has room');
+  t.is(said(put(freed, spend('9.00', '0.00', 3))), said(freed), 'no figure in it changes');
 });
 
 const mailed = (stored: Stored): string => {
