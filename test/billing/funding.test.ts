@@ -120,7 +120,7 @@ test('a Job whose Budget is used up ends gracefully, waits, and goes on when the
   t.is(condition(waiting, 'Funded'), 'False BudgetExceeded');
   t.regex(
     textAt(waiting, 'status', 'message'),
-    /^index 0 was stopped: Budget "job" refused more money: .* of 20\.00 USD/,
+    /^index 0 was stopped, and waits until Budget "job" is raised above 20\.00 USD and has [\d.]+ USD for it$/,
   );
   t.regex((await owner.get(`${JOBS}/job/logs`)).text, /asked/);
   const [attempt] = await attempts('svc.dev/job=job');
@@ -241,4 +241,9 @@ test('what is refused before it has begun is made as soon as what others held is
   t.true(Number(valueAt(job, 'status', 'cost', 'totalUSD')) <= 22);
   await once(`${SWEEPS}/cells`, 'ends', phaseIs('Succeeded'));
   await isWithin(t, `${BUDGETS}/cells`, 30);
+  t.deepEqual(await moneyEvents('Sweep/cells'), ['sweep.funding_lost', 'sweep.funding_restored']);
+  // As `kubectl events --for budget/cells` asks.
+  const selector = encodeURIComponent('involvedObject.kind=Budget,involvedObject.name=cells');
+  const shown = await owner.get(`/api/v1/namespaces/default/events?fieldSelector=${selector}`);
+  t.true(listAt(shown.body, 'items').some((event) => textAt(event, 'reason') === 'Exceeded'));
 });

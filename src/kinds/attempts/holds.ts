@@ -56,16 +56,16 @@ export function fundingReason(shortfall: HoldRefusal | undefined): string {
   return shortfall?.by === 'Wallet' ? 'InsufficientCredits' : 'BudgetExceeded';
 }
 
-/** Why there was no more money for it. */
+/** Why there was no more money for it, then: words that stay true. */
 export function sayShortfall(shortfall: HoldRefusal | undefined): string {
   if (shortfall === undefined) return 'what it held is used up';
   const { by, name = '', availableUSD, neededUSD, limitUSD } = shortfall;
-  const short = `${availableUSD} of ${limitUSD} USD are left and ${neededUSD} USD are needed`;
+  const short = `${availableUSD} of ${limitUSD} USD were left and ${neededUSD} USD were needed`;
   switch (by) {
     case 'Budget':
       return `Budget "${name}" refused more money: ${short}`;
     case 'Cap':
-      return `maxCostUSD leaves too little: ${short}`;
+      return `maxCostUSD left too little: ${short}`;
     case 'Wallet':
       return `the wallet refused more money: ${short}`;
   }

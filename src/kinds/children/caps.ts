@@ -3,8 +3,9 @@
  * stopped since the cap is reached, or nothing is held below it that could be given back, all children rest; raising it lets them go on
  * (spec, "States and transitions": Sweep). A first hold that finds no room waits. What each child may cost by itself is its own cap.
  */
-import { costCounter } from '../../money/counters.js';
+import { costCounter, parseCounter } from '../../money/counters.js';
 import type { CostLimit } from '../../money/limits.js';
+import type { HoldRefusal } from '../../money/operation.js';
 import { USD } from '../../money/usd.js';
 import { awaitMoney, isStopped } from '../attempts/money-wait.js';
 import type { LaterEffect } from '../effect.js';
@@ -58,6 +59,38 @@ export function takeExhausted(
 function tryAgain(draft: ParentDraft, slot: ChildSlot): void {
   if (slot.phase === 'Active') askAgain(draft, slot);
   else draft.put({ ...slot, detail: { ...slot.detail, retryAt: draft.now } });
+}
+
+/** Least time between two events of an owner that tell that money was refused, ms: in tight money each of its children may be. */
+const LOST_EVERY_MS = 60_000;
+
+/** A child was refused; `message` is of that moment. A cap that leaves too little for another child has an event once it is reached. */
+export function noteLost(draft: ParentDraft, by: HoldRefusal['by'], index: number, message: string): void {
+  const { toldAt = -Infinity, state = 'Restored' } = draft.private.funding ?? {};
+  if (by === 'Cap' || state !== 'Restored') return;
+  if (draft.now - toldAt < LOST_EVERY_MS) return draft.keep({ funding: { toldAt, state: 'Quiet' } });
+  draft.keep({ funding: { toldAt: draft.now, state: 'Lost' } });
+  const type = draft.self.kind === 'Sweep' ? 'sweep.funding_lost' : 'pipeline.funding_lost';
+  draft.effects.push(emit(type, `${draft.children.label(index)}: ${message}`));
+}
+
+/** A child has its money. */
+export function noteFunded(draft: ParentDraft): void {
+  const { funding } = draft.private;
+  if (funding === undefined || funding.state === 'Restored' || unfundedSlot(draft) !== undefined) return;
+  draft.keep({ funding: { ...funding, state: 'Restored' } });
+  const type = draft.self.kind === 'Sweep' ? 'sweep.funding_restored' : 'pipeline.funding_restored';
+  if (funding.state === 'Lost') draft.effects.push(emit(type, 'there is money for its Jobs again'));
+}
+
+/** The first child that waits for a Budget or the wallet. */
+export function unfundedSlot(draft: ParentDraft): ChildSlot | undefined {
+  for (const phase of ['Waiting', 'Active'] as const)
+    for (const slot of draft.openSlots(phase)) {
+      const { wait } = slot.detail;
+      if (wait !== undefined && parseCounter(wait.counter).of !== 'Cost') return slot;
+    }
+  return undefined;
 }
 
 /** In the order in which they began to wait. */

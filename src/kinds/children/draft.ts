@@ -28,6 +28,15 @@ export interface ParentPrivate {
   readonly payer?: AdmittedPayer | undefined;
   /** Its children have cost what they may together. */
   readonly capped?: boolean | undefined;
+  /** A Budget or the wallet has refused children. */
+  readonly funding?: ParentFunding | undefined;
+}
+
+export interface ParentFunding {
+  /** When an event told of it last (ms). */
+  readonly toldAt: number;
+  /** Lost: children wait, and an event has told so. Quiet: they wait, and the last event was too close. Restored: none waits. */
+  readonly state: 'Lost' | 'Quiet' | 'Restored';
 }
 
 export const FRESH_PARENT: ParentPrivate = { timers: {} };

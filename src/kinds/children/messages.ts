@@ -4,10 +4,10 @@
  */
 import { failureDelay } from '../attempts/back-off.js';
 import { resyncLater } from '../attempts/decision.js';
-import { UNWOKEN_MS, waitAfter } from '../attempts/money-wait.js';
+import { sayWait, UNWOKEN_MS, waitAfter } from '../attempts/money-wait.js';
 import type { Message } from '../machine.js';
 import type { MessageSender, ObjectMessage } from '../object-message.js';
-import { reachCap, takeExhausted, takeMoney } from './caps.js';
+import { noteFunded, noteLost, reachCap, takeExhausted, takeMoney } from './caps.js';
 import type { ParentDraft } from './draft.js';
 import type { ChildEnd, ChildSlot, LivePhase } from './slots.js';
 
@@ -68,12 +68,14 @@ function takeChange(draft: ParentDraft, from: MessageSender, change: ChildChange
     const live = LIVE.find((phase) => phase === change.phase) ?? 'Pending';
     if (live === 'Suspended') reachCap(draft, change.capped);
     draft.put({ ...slot, detail: { ...told, live } });
+    noteFunded(draft);
     return true;
   }
   const { asked: _asked, unheard: _unheard, wait: _wait, ...rest } = told;
   const units = change.units === undefined ? {} : { units: change.units };
   const rested = change.suspendedMs === undefined ? {} : { suspendedMs: change.suspendedMs };
   draft.put({ ...slot, phase: end, detail: { ...rest, endedAt: change.endedAt ?? draft.now, ...units, ...rested } });
+  noteFunded(draft);
   return true;
 }
 
@@ -119,7 +121,9 @@ export function takeChildFailure(
       }
       if (shortfall !== undefined) {
         const wait = waitAfter(shortfall, slot.detail.wait, { stopped: false, now: draft.now });
-        draft.put({ ...slot, phase: 'Waiting', detail: { ...why, wait, retryAt: draft.now + UNWOKEN_MS } });
+        const detail = { reason, message: sayWait(wait), wait, retryAt: draft.now + UNWOKEN_MS };
+        draft.put({ ...slot, phase: 'Waiting', detail });
+        noteLost(draft, shortfall.by, slot.index, why.message);
         draft.awaiting = true;
         return true;
       }
@@ -140,6 +144,7 @@ export function takeChildFailure(
       // It ran before, and its start was refused.
       const wait = waitAfter(shortfall, slot.detail.wait, { stopped: true, now: draft.now });
       draft.put({ ...slot, detail: { ...slot.detail, unheard: true, wait } });
+      noteLost(draft, shortfall.by, slot.index, message.slice(0, LONGEST_MESSAGE));
       draft.awaiting = true;
       resyncLater(draft, UNSTARTED_MS);
       return true;

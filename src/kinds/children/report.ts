@@ -2,8 +2,10 @@
 import { findCondition, setCondition } from '../../api/conditions.js';
 import type { Condition } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
-import { MAX_COST_REACHED } from '../attempts/holds.js';
-import type { JobPhase } from '../job/status.js';
+import { isRefusedByMoney, MAX_COST_REACHED } from '../attempts/holds.js';
+import { sayWait } from '../attempts/money-wait.js';
+import { isFinished, type JobPhase } from '../job/status.js';
+import { unfundedSlot } from './caps.js';
 import type { ParentDraft } from './draft.js';
 
 export interface ParentStatus {
@@ -77,6 +79,16 @@ function conditions(draft: ParentDraft, phase: JobPhase, before: Condition[] | u
   if (phase === 'Suspended') set('Suspended', 'True', `${kind}Suspended`, `${kind} suspended`);
   else if (findCondition(list, 'Suspended')?.status === 'True')
     set('Suspended', 'False', `${kind}Resumed`, `${kind} resumed`);
+  const { funding } = draft.private;
+  // The slots are gone through only when one of them may wait.
+  const lost = funding !== undefined && funding.state !== 'Restored' && ending === undefined && !isFinished(phase);
+  const unfunded = lost ? unfundedSlot(draft) : undefined;
+  if (unfunded !== undefined) {
+    const { reason = 'BudgetExceeded', wait } = unfunded.detail;
+    const code = isRefusedByMoney(reason) ? reason : 'BudgetExceeded';
+    set('Funded', 'False', code, `${draft.children.label(unfunded.index)} ${wait === undefined ? '' : sayWait(wait)}`);
+  } else if (findCondition(list, 'Funded')?.status === 'False')
+    set('Funded', 'True', 'Funded', 'there is money for its Jobs again');
   switch (phase) {
     case 'Succeeded':
       set('Complete', 'True', 'Completed', `${draft.counts.slots.Succeeded} of ${draft.children.total} succeeded`);

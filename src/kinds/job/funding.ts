@@ -10,7 +10,7 @@ import type { HoldRefusal } from '../../money/operation.js';
 import type { Payer } from '../../money/payer.js';
 import { USD } from '../../money/usd.js';
 import { MAX_COST_REACHED, placeFirstHold, releaseFirstHold } from '../attempts/holds.js';
-import { awaitMoney, isStopped, UNWOKEN_MS, waitAfter } from '../attempts/money-wait.js';
+import { awaitMoney, isStopped, type MoneyWait, sayWait, UNWOKEN_MS, waitAfter } from '../attempts/money-wait.js';
 import { admitPayer } from '../attempts/payer.js';
 import type { LaterEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
@@ -69,7 +69,7 @@ function setCap(draft: JobDraft, before: string | undefined): void {
   draft.effects.push({ type: 'Money', operation: { op: 'SetCap', uid, limitUSD: maxCostUSD } });
 }
 
-/** The Attempt of this index was refused, or (`stopped`) ended when what it held was used up. */
+/** The Attempt of this index was refused, or (`stopped`) ended when what it held was used up. `message` is of that moment. */
 export function waitForMoney(
   draft: JobDraft,
   slot: Slot,
@@ -96,7 +96,12 @@ export function waitForMoney(
     if (reachCap(draft, { uid, limitUSD }, message)) return;
   }
   if (reason !== MAX_COST_REACHED && !isLost(draft)) draft.effects.push(emit('job.funding_lost', message));
-  draft.keep({ unfunded: { reason, message } });
+  draft.keep({ unfunded: { reason, message: wait === undefined ? message : sayWaiting(slot.index, wait) } });
+}
+
+/** For the status: true until the index has its money. */
+function sayWaiting(index: number, wait: MoneyWait): string {
+  return `index ${index} ${isStopped(wait) ? 'was stopped, and ' : ''}${sayWait(wait)}`;
 }
 
 /** It was said that a Budget or the wallet has nothing for it. */
@@ -131,8 +136,7 @@ export function takeExhausted(draft: JobDraft, exhausted: Extract<ObjectMessage,
   const name = parseCounter(counter);
   const waits = waitingOn(draft, counter).length > 0;
   if (name.of !== 'Cost' || !waits || draft.active > 0 || draft.private.capped !== undefined) return false;
-  const why = draft.private.unfunded?.message ?? 'maxCostUSD leaves no room for more';
-  return reachCap(draft, { uid: name.uid, limitUSD }, why);
+  return reachCap(draft, { uid: name.uid, limitUSD }, 'maxCostUSD leaves no room for more');
 }
 
 /** In the order in which they began to wait. */
@@ -157,10 +161,15 @@ export function notePaid(draft: JobDraft, slot: Slot): boolean {
   return true;
 }
 
-/** No index waits any more. */
+/** An index has its money. Another that still waits is named from now on. */
 export function noteFunded(draft: JobDraft): void {
   if (draft.private.unfunded === undefined) return;
-  for (const { detail } of draft.waitingSlots()) if (detail.wait !== undefined) return;
+  for (const { index, detail } of draft.waitingSlots()) {
+    const { reason = draft.private.unfunded.reason, wait } = detail;
+    if (wait === undefined) continue;
+    draft.keep({ unfunded: { reason, message: sayWaiting(index, wait) } });
+    return;
+  }
   if (isLost(draft)) draft.effects.push(emit('job.funding_restored', 'there is money for it again'));
   draft.keep({ unfunded: undefined });
 }

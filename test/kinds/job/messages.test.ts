@@ -139,7 +139,7 @@ test('a first hold that finds no room below the cap waits for what others give b
   job.hear(0, 1, 'Running');
   job.refuse(1, 1, shortfall(cap), 'MaxCostReached');
   t.like(status(), { phase: 'Running', reason: 'MaxCostReached', active: 1 });
-  t.regex(status().message ?? '', /^index 1 waits: maxCostUSD leaves too little: 0\.00 of 1\.00 USD are left/);
+  t.is(status().message, 'index 1 waits until maxCostUSD leaves 0.50 USD for it');
   const exhausted = { type: 'MoneyExhausted', counter: 'cost/uid-0', limitUSD: '1.00' } as const;
   t.is(job.tell(exhausted), 'Ignored', 'late: another index runs');
   job.hear(0, 1, 'Succeeded');
@@ -151,4 +151,29 @@ test('a first hold that finds no room below the cap waits for what others give b
   job.hear(1, 2, 'Running');
   job.hear(1, 2, 'Cancelled', { reason: 'MaxCostReached', shortfall: shortfall(cap) });
   t.is(status().phase, 'Pending', 'the cap was raised while it stopped: it waits to be woken');
+});
+
+test('what is said of work that waits for money has no figure that changes, and names an index that still waits', (t) => {
+  const job = new Job();
+  const said = (): readonly (string | undefined)[] => {
+    const { message, conditions } = job.object.status as JobStatus;
+    return [message, conditions?.find(({ type }) => type === 'Funded')?.message];
+  };
+  job.refuse(0, 1, shortfall({ counter: 'budget/b/2026-11', availableUSD: '0.10' }));
+  const lost = job.effects.find((effect) => effect.type === 'Emit');
+  t.like(lost, { event: 'job.funding_lost', message: 'refused' }, 'the event is of that moment');
+  const first = 'index 0 waits until Budget "team-a" has 0.50 USD for it';
+  t.deepEqual(said(), [first, first]);
+  job.hear(1, 1, 'Running');
+  job.hear(1, 1, 'Cancelled', { reason: 'Unfunded', shortfall: shortfall({ counter: 'budget/b/2026-11' }) });
+  const second =
+    'index 1 was stopped, and waits until Budget "team-a" is raised above 2.00 USD, or a new month begins, and has 0.50 USD for it';
+  t.deepEqual(said(), [second, second]);
+  job.tell({ type: 'MoneyFreed', counter: 'budget/b/2026-11', stopped: true, count: 1 });
+  job.hear(1, 2, 'Running');
+  t.deepEqual(said(), [first, first], 'the one that was named has its money');
+  job.tell({ type: 'MoneyFreed', counter: 'budget/b/2026-11', stopped: false, count: 1 });
+  const wallet = { by: 'Wallet', name: undefined, counter: 'wallet' } as const;
+  job.refuse(0, 2, shortfall(wallet), 'InsufficientCredits');
+  t.is(said()[0], 'index 0 waits until the wallet has 0.50 USD for it');
 });
