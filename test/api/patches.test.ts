@@ -71,6 +71,9 @@ test('JSON patches add, remove, replace, move, copy and test', (t) => {
   t.deepEqual(patched({ a: { b: 1 } }, { op: 'replace', path: '/a/b', value: null }), { a: { b: null } });
   t.deepEqual(patched({ a: 1 }, { op: 'move', from: '/a', path: '/b' }), { b: 1 });
   t.deepEqual(patched({ a: 1, b: {} }, { op: 'move', from: '/a', path: '/b/c' }), { b: { c: 1 } });
+  t.deepEqual(patched({ a: { b: 1, c: { d: {} } } }, { op: 'move', from: '/a/b', path: '/a/c/d/e' }), {
+    a: { c: { d: { e: 1 } } },
+  });
   t.deepEqual(patched({ a: { x: 1 } }, { op: 'copy', from: '/a', path: '/b' }), { a: { x: 1 }, b: { x: 1 } });
   t.deepEqual(patched({ 'a/b': { '~': 1 } }, { op: 'replace', path: '/a~1b/~0', value: 2 }), { 'a/b': { '~': 2 } });
   t.deepEqual(patched({ constructor: 'x' }, { op: 'replace', path: '/constructor', value: 'y' }), { constructor: 'y' });
@@ -123,6 +126,9 @@ test('a patch is bounded in operations, in what it copies and in depth', (t) => 
     /RequestEntityTooLarge: paths of a JSON patch/,
   );
   t.like(patched({}, ...asks), { ['~'.repeat(MAX_POINTERS / 4)]: 1 });
+  const longest = `/${'a'.repeat(MAX_POINTERS - 1)}`;
+  t.like(patched({}, { op: 'add', path: longest, value: 1 }), { [longest.slice(1)]: 1 });
+  t.regex(String(patched({}, { op: 'add', path: `${longest}a`, value: 1 })), /^RequestEntityTooLarge/);
   const many = Array.from({ length: MAX_OPERATIONS }, () => ({ op: 'test', path: '', value: {} }));
   t.is(MAX_OPERATIONS, 1000);
   t.deepEqual(patched({}, ...many), {});

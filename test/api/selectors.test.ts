@@ -138,10 +138,17 @@ test('an unsupported field and a malformed term are BadRequest', (t) => {
     'metadata.name=a=b',
     'metadata.name=a\\b',
     '=a',
+    ' =a',
     'metadata.name>a',
     'metadata.name=a\\',
   ]) {
     const parsed = parseFieldSelector(selector, readers);
     t.is(parsed.outcome === 'Refused' && parsed.refusal.code, 'BadRequest', selector);
   }
+});
+
+test('a field selector has a hundred terms at most', (t) => {
+  const terms = Array.from({ length: 100 }, () => 'metadata.name=a');
+  t.true(picks(terms.join(','), { name: 'a' }));
+  t.is(picks([...terms, 'metadata.name=a'].join(','), { name: 'a' }), 'a selector may have at most 100 terms');
 });

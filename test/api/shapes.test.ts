@@ -317,6 +317,19 @@ test('value formats appear in OpenAPI as strings with format, pattern and descri
   }
 });
 
+test('a field that is described by itself keeps its words in front of the rule of its format', (t) => {
+  t.regex(zDuration({ description: 'Warm reuse.' }).description ?? '', /^Warm reuse\. Duration with unit suffixes/);
+  t.regex(zDuration().description ?? '', /^Duration with unit suffixes/);
+});
+
+test('an integer out of its range is told its bound', (t) => {
+  const said = (value: number): string =>
+    z.int().min(1).max(3).safeParse(value, TELLING).error?.issues[0]?.message ?? '';
+  t.regex(said(0), /^Too small/);
+  t.regex(said(4), /^Too big/);
+  t.is(said(1.5), 'must be an integer');
+});
+
 test('a quantity that is too large and a port that is none are told as what they are', (t) => {
   const said = (read: z.ZodType, value: string): string =>
     read.safeParse(value, TELLING).error?.issues[0]?.message ?? '';

@@ -2,6 +2,7 @@
 import test from 'ava';
 import { z } from 'zod';
 import { metadataInput } from '../../src/api/metadata.js';
+import { zMap } from '../../src/api/schema.js';
 import { compileShape } from '../../src/api/shape.js';
 import { tooMany } from '../../src/api/sizes.js';
 import { KINDS } from '../../src/kinds/index.js';
@@ -68,6 +69,7 @@ test('what is too long is refused with one cause, and none of its elements is re
   const shape = compileShape(
     z.object({
       list: z.array(z.object({ a: z.string() })).max(3),
+      map: zMap(z.string(), z.string(), 2).optional(),
       nested: z.array(z.object({ names: z.array(z.string()).max(2) })).max(3),
       either: z.union([z.string(), z.array(z.string()).max(1)]),
     }),
@@ -78,6 +80,7 @@ test('what is too long is refused with one cause, and none of its elements is re
       {
         list: Array.from({ length: 100_000 }, () => element),
         nested: [{ names: ['a', 'b', 'c'] }],
+        map: { a: '1', b: '2', c: '3' },
         either: ['a', 'b'],
       },
       'spec',
@@ -85,11 +88,12 @@ test('what is too long is refused with one cause, and none of its elements is re
     [
       ['spec.list', '100000: must have at most 3 items'],
       ['spec.nested[0].names', '3: must have at most 2 items'],
+      ['spec.map', 'must have at most 2 items'],
       ['spec.either', '2: must have at most 1 item'],
     ].map(([field, rule]) => ({ field, reason: 'FieldValueTooMany', message: `Too many: ${rule}` })),
   );
   t.is(read, 0);
-  t.deepEqual(tooMany(shape, { list: [{}, {}, {}], either: 'text', nested: null }), []);
+  t.deepEqual(tooMany(shape, { list: [{}, {}, {}], map: { a: '1', b: '2' }, either: 'text', nested: null }), []);
 });
 
 test('60,000 variables and 150,000 labels are refused, as are more than 256 KiB of labels and annotations together', (t) => {

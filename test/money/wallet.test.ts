@@ -86,6 +86,15 @@ test('a correction is posted where its use counts, once, gives back no more than
     'only use is corrected',
   );
   s.at(NOON + MINUTE, credit('g', '0.05', { once: 'topup/1' }));
+  t.deepEqual(
+    s.book.postings.at(-1)?.lines.map(({ account, amountUSD }) => [account, amountUSD.toFixed()]),
+    [
+      ['funding', '-0.05'],
+      ['wallet', '0.01'],
+      ['grants/g', '0.04'],
+    ],
+    'what is owed is paid first',
+  );
   t.is(s.book.walletUSD.toFixed(), '0');
   t.is(s.book.grants.get('g')?.remainingUSD.toFixed(), '0.04');
   t.deepEqual(s.at(NOON, credit('h', '0.05', { once: 'topup/1' })), { outcome: 'Nothing', why: 'Once' });

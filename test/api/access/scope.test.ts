@@ -70,6 +70,8 @@ test('every plural has its three scopes, and keys are made with keys:write', (t)
     t.true(isScope(scopeOf(plural, 'exec')));
   }
   t.is(scopeOf('apikeys', 'write'), 'keys:write');
+  t.is(scopeOf('apikeys', 'read'), 'apikeys:read');
+  t.is(scopeOf('jobs', 'write'), 'jobs:write');
 });
 
 test('what is cut allows exactly what both sides allow', (t) => {

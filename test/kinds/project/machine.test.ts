@@ -106,6 +106,10 @@ test('a pass that failed is made again', (t) => {
   const effect = { type: 'CollectProject', project: 'team' } as const;
   const after = decided(namespaceKind, at(going('team')), { type: 'EffectFailed', effect, reason: 'x', message: 'x' });
   t.like(after.effects[0], { type: 'ArmTimer', timer: 'collect' });
+  const failed = { type: 'EffectFailed', reason: 'x', message: 'x' } as const;
+  t.is(ask(namespaceKind, at(project('team')), { ...failed, effect }).outcome, 'Ignored', 'nothing is going');
+  const other = { type: 'CreateChild', kind: 'ServiceAccount', project: 'team', name: 'default', spec: {} } as const;
+  t.is(ask(namespaceKind, at(going('team')), { ...failed, effect: other }).outcome, 'Ignored', 'it was no pass');
 });
 
 test('answers that come when nothing is going change nothing', (t) => {
