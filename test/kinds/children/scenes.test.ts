@@ -256,17 +256,21 @@ test('a phase that a newer program has stored is not touched', (t) => {
 });
 
 test('a Pipeline that failed names the stage that failed first, and how many others did', (t) => {
-  const message = (failures: number): string => {
+  const message = (failures: number, step = 1): string => {
     const stages = ['a', 'b', 'c'].map((name) => ({ name, template: JOB }));
     const owner = new Owner(pipelineKind, { stages, failurePolicy: 'Continue' }).note();
     for (const index of [0, 1, 2]) {
-      owner.hear(index, index < failures ? 'Failed' : 'Succeeded', { reason: 'CustomerExit', endedAt: NOW + index });
+      owner.hear(index, index < failures ? 'Failed' : 'Succeeded', {
+        reason: 'CustomerExit',
+        endedAt: NOW + index * step,
+      });
     }
     return (owner.object.status as { message?: string }).message ?? '';
   };
   t.is(message(1), 'stage "a" failed: CustomerExit');
   t.is(message(2), 'stage "a" failed: CustomerExit; 1 more failed');
   t.is(message(3), 'stage "a" failed: CustomerExit; 2 more failed');
+  t.is(message(3, -1), 'stage "c" failed: CustomerExit; 2 more failed', 'by when it ended, not by its place');
 });
 
 test('a Pipeline that has ended goes after its time, and only after it', (t) => {
