@@ -20,6 +20,12 @@ export function repeatedHeader({ rawHeaders }: IncomingMessage): 'Host' | 'Autho
   return keys > 1 ? 'Authorization' : undefined;
 }
 
+/** The header by which a client asks to act as another caller (`kubectl --as`). Left unread, it would act as itself without knowing. */
+export function impersonation({ headers }: IncomingMessage): string | undefined {
+  return IMPERSONATION.find((name) => headers[name] !== undefined);
+}
+const IMPERSONATION = ['impersonate-user', 'impersonate-group', 'impersonate-uid'];
+
 /** For a client address that has spent what it may send without a known key: no work, no line, and the connection ends. */
 export async function refuseCheaply(res: ServerResponse): Promise<void> {
   res.shouldKeepAlive = false;

@@ -10,7 +10,7 @@ import { scopeOf } from '../src/api/access/scope.js';
 import { acceptForm } from './accept.js';
 import { homeOrg, isProjectKind } from './auth/authorise.js';
 import { COMPRESS_FROM } from './coding.js';
-import { repeatedHeader } from './early-refusals.js';
+import { impersonation, repeatedHeader } from './early-refusals.js';
 import type { HttpMetrics } from './metrics.js';
 import { etagOf } from './resources/answer.js';
 import type { ServerContext } from './server-context.js';
@@ -26,7 +26,8 @@ export function openHotPath(
   return (req, res, requestId) => {
     const { url = '', headers } = req;
     if (req.method !== 'GET' || url.includes('?') || !url.startsWith('/apis/')) return false;
-    if (headers['if-none-match'] !== undefined || repeatedHeader(req) !== undefined) return false;
+    if (headers['if-none-match'] !== undefined || repeatedHeader(req) !== undefined || impersonation(req) !== undefined)
+      return false;
     const startedAt = performance.now();
     const target = targets.resolve(url);
     if (target === undefined || target.at !== 'object') return false;

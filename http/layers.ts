@@ -8,7 +8,7 @@ import type { AccessLog } from './access-log.js';
 import { admit, admitAs } from './auth/admit.js';
 import { extractCredential } from './auth/extract-credential.js';
 import type { HttpLog } from './deps.js';
-import { refuseCheaply, repeatedHeader } from './early-refusals.js';
+import { impersonation, refuseCheaply, repeatedHeader } from './early-refusals.js';
 import { answerError } from './errors.js';
 import type { Exchange } from './exchange.js';
 import { gate, isHealth, noSuchPath } from './handle.js';
@@ -116,12 +116,15 @@ export function authenticate(context: ServerContext): Layer {
     const goOn = (): Promise<void> => {
       // A client with any key learns that a path does not exist; without one the answer is Unauthorized.
       if (target === undefined) throw noSuchPath(x);
-      return next();
+      const header = impersonation(x.req);
+      if (header === undefined) return next();
+      throw refuse('Unsupported', `the header ${header} is not supported: a request acts as the holder of its key`, {
+        fix: 'Leave it out (kubectl: no --as), or send a key of the caller that it is to act as.',
+      });
     };
-    const header =
-      target === undefined ? x.req.headers.authorization : extractCredential(x.req, x.upgrade !== undefined);
-    const identity = authenticator.known(header);
-    if (identity === undefined) return admit(x, context, header).then(goOn);
+    const key = target === undefined ? x.req.headers.authorization : extractCredential(x.req, x.upgrade !== undefined);
+    const identity = authenticator.known(key);
+    if (identity === undefined) return admit(x, context, key).then(goOn);
     // A known key waits for nothing.
     admitAs(x, context, identity);
     return goOn();

@@ -397,6 +397,26 @@ test('more than one Authorization is refused, whatever it says, and where the co
   }
 });
 
+test('a request that asks to act as another caller is refused, also where the answer lies ready', async (t) => {
+  const api = await openTestApi(t);
+  const key = { authorization: `Bearer ${KEYS.owner}` };
+  const made = JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'plain' },
+    stringData: { a: '1' },
+  });
+  t.is((await api.call(SECRETS, { method: 'POST', body: made, headers: key })).status, 201);
+  for (const path of [SECRETS, `${SECRETS}/plain`]) {
+    t.is((await api.call(path, { headers: key })).status, 200);
+    for (const header of ['Impersonate-User', 'impersonate-group']) {
+      const answer = await api.call(path, { headers: { ...key, [header]: 'viewer' } });
+      t.is(answer.status, 501, header);
+      t.like(await answer.json(), { reason: 'Unsupported' });
+    }
+  }
+});
+
 test('a method that a fixed path does not have is 405 with those that it has', async (t) => {
   const api = await openTestApi(t);
   for (const [path, method] of [
