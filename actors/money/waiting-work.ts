@@ -4,8 +4,8 @@
  * - Renewals that were refused are due again when more is free on their counter than before, or its limit is another, as many as fit: their
  *   work runs, so they come first. The ledger's rows say which they are.
  * - Owners of work that is to begin (`AwaitMoney`) hear how many of their pieces fit (`MoneyFreed`): in the order in which they began to
- *   wait, each as many as fit into what is left; one that needs more than that is passed over, since newcomers would take it anyway. What
- *   was stopped for want of money is woken only when the limit is higher than it was then.
+ *   wait, each as many as fit into what is left; one that needs more than that is passed over, for a while (`gathering.ts`). What was
+ *   stopped for want of money is woken only when the limit is higher than it was then.
  * - Where nothing is held below a cap that could be given back, its owner hears that (`MoneyExhausted`).
  *
  * It looks at what is there, not at what happened, so a raised limit, a credit, a release, a deleted Budget and a new month are the same to it,
@@ -24,6 +24,7 @@ import type { CounterRoom, LimitedCounters, RefusedHold } from '../../storage/le
 import type { CounterName } from '../../storage/ledger/projection.js';
 import type { Clock } from '../../storage/store.js';
 import type { MessageRouter } from '../message-router.js';
+import { gatheringNow, isBehind, type Gathering } from './gathering.js';
 import { tick } from './ticker.js';
 
 const EVERY_MS = 1_000;
@@ -70,6 +71,7 @@ interface Queue {
   pausedUntil: number;
   /** What there was when none of the entries fitted; undefined: it is to be looked at. */
   seen: CounterRoom | undefined;
+  gathering: Gathering<Entry> | undefined;
 }
 
 export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): WaitingWork {
@@ -82,7 +84,13 @@ export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): 
 
   function put(name: CounterName, entry: Entry): void {
     const id = idOf(name);
-    const queue = queues.get(id) ?? { name, entries: new Map<string, Entry>(), pausedUntil: 0, seen: undefined };
+    const queue = queues.get(id) ?? {
+      name,
+      entries: new Map<string, Entry>(),
+      pausedUntil: 0,
+      seen: undefined,
+      gathering: undefined,
+    };
     if (!queue.entries.has(entry.id)) {
       if (waiting >= MOST_WAITING) return;
       waiting += 1;
@@ -155,10 +163,16 @@ export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): 
       // The last become the first of the next round.
       queues.delete(id);
       queues.set(id, queue);
+      // Those that waited behind another one are looked at again.
+      if (queue.gathering?.first !== undefined && now >= queue.gathering.until) queue.seen = undefined;
       // As it was when nothing fitted: else many that wait would be gone through each second.
       if (busy.has(id) || (queue.seen !== undefined && isSame(room, queue.seen) && !isOver(room, now))) continue;
       const open = isOver(room, now) ? { ...room, limitUSD: undefined } : room;
-      const woken = fitting([...queue.entries.values()], open, left);
+      const entries = new Set(queue.entries.values());
+      const gathering = gatheringNow(queue.gathering, entries, open, now);
+      queue.gathering = gathering;
+      const next = gathering === undefined ? [...entries] : [...entries].filter((entry) => !isBehind(entry, gathering));
+      const woken = fitting(next, open, left);
       for (const { entry, count } of woken) {
         left -= count;
         void wake(queue, entry, count);

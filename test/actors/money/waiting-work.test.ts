@@ -169,3 +169,58 @@ test('refused renewals are tried once, then when their counter has more, and bef
   await world.rounds(1);
   t.deepEqual(tried(), ['hold', 'second'], 'as many as fit');
 });
+
+test('small work that waits passes a large piece for ten seconds; then money gathers for it, for so long as it may come together', async (t) => {
+  const world = open();
+  const large = wait(NOVEMBER - 10_000, { neededUSD: '8' });
+  const woken = () => world.told.splice(0).map(([uid]) => uid);
+  const small = (uid: string): void => add(world, uid, wait(world.now - 1, { neededUSD: '1' }));
+  add(world, 'large', { ...large, since: NOVEMBER - 9_999 });
+  small('early');
+  world.rooms.set(BUDGET, LEFT('2', '10', '8'));
+  await world.rounds(1);
+  t.deepEqual(woken(), ['early'], 'it may be passed');
+  // Each round is ten seconds after the one before.
+  for (const [free, held] of [
+    ['3', '7'],
+    ['5', '5'],
+    ['6', '4'],
+  ] as const) {
+    small(`behind-${free}`);
+    world.rooms.set(BUDGET, LEFT(free, '10', held));
+    await world.rounds(1);
+    t.deepEqual(woken(), [], `${free} are free and gather`);
+  }
+  world.rooms.set(BUDGET, LEFT('9', '10', '1'));
+  await world.rounds(1);
+  t.deepEqual(woken()[0], 'large');
+});
+
+test('nothing gathers for longer than half a minute in three, nor for what can never fit, and those behind go on', async (t) => {
+  const world = open();
+  const woken = () => world.told.splice(0).map(([uid]) => uid);
+  add(world, 'never', wait(NOVEMBER - 30_000, { neededUSD: '11' }));
+  add(world, 'large', wait(NOVEMBER - 20_000, { neededUSD: '8' }));
+  add(world, 'first', wait(NOVEMBER - 25_000, { neededUSD: '1' }));
+  add(world, 'small', wait(NOVEMBER - 1, { neededUSD: '1', count: 9 }));
+  add(world, 'raised', wait(NOVEMBER - 1, { above: '5', neededUSD: '1' }));
+  world.rooms.set(BUDGET, LEFT('2', '10', '8'));
+  await world.rounds(1);
+  t.deepEqual(woken(), ['first', 'raised'], 'what waits longer, and what has a higher limit now, is not behind it');
+  await world.rounds(2);
+  t.deepEqual(woken(), []);
+  await world.rounds(1);
+  t.deepEqual(woken(), ['small'], 'after thirty seconds, though nothing has changed since');
+  for (let tens = 40; tens < 180; tens += 10) {
+    world.rooms.set(BUDGET, LEFT('1', '10', String(tens)));
+    await world.rounds(1);
+  }
+  t.deepEqual(woken(), Array(7).fill('small'), 'each time when one fits');
+  add(world, 'late', wait(world.now - 1, { neededUSD: '1' }));
+  world.rooms.set(BUDGET, LEFT('2', '10', '8'));
+  await world.rounds(1);
+  t.deepEqual(woken(), [], 'it begins again after three minutes');
+  world.rooms.set(BUDGET, LEFT('2', '7', '5'));
+  await world.rounds(1);
+  t.deepEqual(woken(), ['late'], 'the limit was lowered: it cannot fit any more');
+});
