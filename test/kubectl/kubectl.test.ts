@@ -233,6 +233,28 @@ kube(
   },
 );
 
+kube(
+  title('events --for a Budget, which has no namespace, shows its events without being asked for all namespaces'),
+  async (t) => {
+    const labels = { team: 'broke' };
+    const spec = { limitUSD: '0.000000001', scope: { selector: { matchLabels: labels } } };
+    const budget = { apiVersion: API_VERSION, kind: 'Budget', metadata: { name: 'broke' }, spec };
+    await good(t, ['create', '-f', '-'], JSON.stringify(budget));
+    const work = {
+      apiVersion: API_VERSION,
+      kind: 'Job',
+      metadata: { name: 'unpaid', labels },
+      spec: { command: ['true'] },
+    };
+    const refused = await kubectl.run(['create', '-f', '-'], JSON.stringify(work));
+    t.regex(refused.stderr, /\(BudgetExceeded\).*Budget "broke" refuses the hold/);
+    await until('the Budget has told of it', async () =>
+      /Warning +Exceeded +Budget\/broke/i.test(await good(t, ['events', '--for', 'budget/broke'])),
+    );
+    t.regex(await good(t, ['describe', 'budget', 'broke']), /Warning +Exceeded/);
+  },
+);
+
 kube(title('apply creates, then changes nothing, then changes what changed'), async (t) => {
   t.regex(await good(t, ['apply', '-f', '-'], account('applied', { labels: { a: '1', b: '2' } })), /created/);
   const before = await good(t, ['get', 'sa', 'applied', '-o', 'jsonpath={.metadata.resourceVersion}']);
