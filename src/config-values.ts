@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { formatUsd, parseUsd } from './api/usd.js';
+import { formatUsd, LARGEST_USD, parseUsd } from './api/usd.js';
 import { allowAddresses } from './engines/dialer/special-addresses.js';
 import { isMailAddress } from './engines/mail/engine.js';
 import { parseSmtpUrl, type SmtpServer } from './engines/mail/smtp-server.js';
@@ -44,7 +44,10 @@ export const milliCpu: z.ZodType<number, string> = z
 /** As amounts are shown: `100.00`. */
 export const usd: z.ZodType<string, string> = z
   .string()
-  .refine((text) => parseUsd(text)?.isNegative() === false, 'must be an amount in USD such as 100.00')
+  .refine(
+    (text) => parseUsd(text)?.isNegative() === false,
+    `must be an amount in USD such as 100.00, from 0 to ${LARGEST_USD} with at most 9 decimals`,
+  )
   .transform((text) => formatUsd(text));
 
 export const walletMode: z.ZodType<'Unlimited' | 'Prepaid', string> = z.enum(['Unlimited', 'Prepaid']);

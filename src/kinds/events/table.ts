@@ -30,7 +30,7 @@ const ENDS = {
 
 const FUNDING = {
   max_cost_reached: ['MaxCostReached', 'It has reached its maxCostUSD and was stopped.'],
-  funding_lost: ['FundingLost', 'It was stopped, since the balance or a Budget has nothing left for it.'],
+  funding_lost: ['FundingLost', 'It was stopped, or waits, since the balance or a Budget has too little left for it.'],
   funding_restored: ['FundingRestored', 'There is money for it again, and it goes on.'],
 } as const;
 
