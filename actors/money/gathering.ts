@@ -14,12 +14,13 @@ export const GATHERING_MS = 30_000;
 export const PAUSE_MS = 150_000;
 
 interface Waiting {
+  readonly id: string;
   readonly wait: { readonly since: number; readonly neededUSD: string; readonly above?: string | undefined };
 }
 
-export interface Gathering<One> {
-  /** Undefined: it is over, and nothing gathers before `again`. */
-  readonly first: One | undefined;
+export interface Gathering {
+  /** For which it is. Undefined: it is over, and nothing gathers before `again`. */
+  readonly first: { readonly id: string; readonly since: number } | undefined;
   /** ms. */
   readonly until: number;
   readonly again: number;
@@ -27,30 +28,32 @@ export interface Gathering<One> {
 
 type Room = Pick<CounterRoom, 'limitUSD' | 'availableUSD' | 'heldUSD'>;
 
-/** What stands after `now`, with what waits and what is free now. Undefined: nothing gathers, and may begin to. */
-export function gatheringNow<One extends Waiting>(
-  before: Gathering<One> | undefined,
-  entries: ReadonlySet<One>,
+/** What stands after `now`, with what waits (by id) and what is free now. Undefined: nothing gathers, and may begin to. */
+export function gatheringNow(
+  before: Gathering | undefined,
+  entries: ReadonlyMap<string, Waiting>,
   room: Room,
   now: number,
-): Gathering<One> | undefined {
+): Gathering | undefined {
   if (before !== undefined && now < before.again) {
-    const { first } = before;
-    const goes = first !== undefined && now < before.until && entries.has(first) && isPossible(first, room);
+    const first = before.first && entries.get(before.first.id);
+    const goes = first !== undefined && now < before.until && isPossible(first, room);
     return goes ? before : { ...before, first: undefined };
   }
-  const first = passedOver(entries, room, now);
-  return first && { first, until: now + GATHERING_MS, again: now + GATHERING_MS + PAUSE_MS };
+  const found = passedOver(entries.values(), room, now);
+  if (found === undefined) return undefined;
+  const first = { id: found.id, since: found.wait.since };
+  return { first, until: now + GATHERING_MS, again: now + GATHERING_MS + PAUSE_MS };
 }
 
 /** Whether it is not to be woken now. What was stopped waits for a higher limit and for nobody else. */
-export function isBehind(one: Waiting, { first }: Gathering<Waiting>): boolean {
-  return first !== undefined && one !== first && one.wait.above === undefined && one.wait.since >= first.wait.since;
+export function isBehind({ id, wait }: Waiting, { first }: Gathering): boolean {
+  return first !== undefined && id !== first.id && wait.above === undefined && wait.since >= first.since;
 }
 
 /** What has waited longest of those that have never begun, do not fit now, and would if others gave back what they hold. */
-function passedOver<One extends Waiting>(entries: ReadonlySet<One>, room: Room, now: number): One | undefined {
-  let first: One | undefined;
+function passedOver(entries: Iterable<Waiting>, room: Room, now: number): Waiting | undefined {
+  let first: Waiting | undefined;
   for (const one of entries) {
     const { since, above, neededUSD } = one.wait;
     if (above !== undefined || now - since < PASSED_MS || since >= (first?.wait.since ?? Infinity)) continue;

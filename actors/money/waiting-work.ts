@@ -71,7 +71,7 @@ interface Queue {
   pausedUntil: number;
   /** What there was when none of the entries fitted; undefined: it is to be looked at. */
   seen: CounterRoom | undefined;
-  gathering: Gathering<Entry> | undefined;
+  gathering: Gathering | undefined;
 }
 
 export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): WaitingWork {
@@ -168,10 +168,10 @@ export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): 
       // As it was when nothing fitted: else many that wait would be gone through each second.
       if (busy.has(id) || (queue.seen !== undefined && isSame(room, queue.seen) && !isOver(room, now))) continue;
       const open = isOver(room, now) ? { ...room, limitUSD: undefined } : room;
-      const entries = new Set(queue.entries.values());
-      const gathering = gatheringNow(queue.gathering, entries, open, now);
+      const entries = [...queue.entries.values()];
+      const gathering = gatheringNow(queue.gathering, queue.entries, open, now);
       queue.gathering = gathering;
-      const next = gathering === undefined ? [...entries] : [...entries].filter((entry) => !isBehind(entry, gathering));
+      const next = gathering === undefined ? entries : entries.filter((entry) => !isBehind(entry, gathering));
       const woken = fitting(next, open, left);
       for (const { entry, count } of woken) {
         left -= count;

@@ -187,6 +187,8 @@ test('small work that waits passes a large piece for ten seconds; then money gat
     ['6', '4'],
   ] as const) {
     small(`behind-${free}`);
+    // It says so again, as when another of its pieces is refused.
+    add(world, 'large', { ...large, since: NOVEMBER - 9_999 });
     world.rooms.set(BUDGET, LEFT(free, '10', held));
     await world.rounds(1);
     t.deepEqual(woken(), [], `${free} are free and gather`);
