@@ -61,8 +61,8 @@ export const workspaceKind: KindDefinition = {
     // What has a time to stop at ends then.
     const like =
       workspace.spec.schedule?.stopAt === undefined ? likenessOf('Workspace', workspace.spec, amounts) : undefined;
-    const image = workspace.spec.image;
-    return singlePart(amounts, placement, { image, expected: expectedTime(workspace), like, untilStopped: true });
+    const work = { image: workspace.spec.image, expected: expectedTime(workspace), like, untilStopped: true };
+    return singlePart(amounts, placement, work);
   },
   workPlan: workspaceWorkPlan,
   savesInto: workspaceSavesInto,
