@@ -12,7 +12,7 @@ import { showUSD, USD } from '../src/money/usd.js';
 import type { Estimated, PriceTags } from '../storage/envelope/price-tags.js';
 
 /** Of the rate that the client agreed to. */
-const MOST = '1.10';
+const MOST_PERCENT = 110;
 
 /** The tag of a rehearsed create; undefined: it has no price, or could not be placed. */
 export function tagOf(org: string, object: ApiObject, tags: PriceTags | undefined): string | undefined {
@@ -38,7 +38,7 @@ export function checkConsent(
       target,
     };
   }
-  const most = new USD(agreed).times(MOST);
+  const most = new USD(agreed).times(MOST_PERCENT).dividedBy(100, 'Down');
   if (new USD(priced.rate).lte(most)) return undefined;
   return {
     code: 'PriceConsentRequired',

@@ -210,9 +210,12 @@ function isOver({ counter }: CounterName, now: number): boolean {
   return name.of === 'Budget' && name.period !== 'total' && name.period < monthOf(now);
 }
 
+/** More than all work needs. */
+const PLENTY = new USD(10n ** 40n);
+
 /** No limit: as much as there is. */
 function freeOn(room: CounterRoom, now: number): USD {
-  return new USD(room.limitUSD === undefined || isOver(room, now) ? 'Infinity' : room.availableUSD);
+  return room.limitUSD === undefined || isOver(room, now) ? PLENTY : new USD(room.availableUSD);
 }
 
 /** `before` is undefined when it was never looked at: then it is tried once. */
@@ -233,7 +236,7 @@ export function fitting<One extends Pick<Entry, 'wait' | 'count'>>(
     if (left <= 0) break;
     const { above, neededUSD } = entry.wait;
     if (limitUSD !== undefined && above !== undefined && new USD(limitUSD).lte(above)) continue;
-    const room = limitUSD === undefined ? Infinity : free.div(neededUSD).floor().toNumber();
+    const room = limitUSD === undefined ? Infinity : USD.max(0, free).wholeTimes(neededUSD);
     const count = Math.min(entry.count, left, room);
     if (!(count > 0)) continue;
     free = free.minus(new USD(neededUSD).times(count));

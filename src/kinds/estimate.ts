@@ -12,7 +12,7 @@ import { rfc3339 } from '../api/time.js';
 import { FREE_BOOK, type PriceBook } from '../money/price-book.js';
 import { firstAmount } from '../money/hold.js';
 import { priceOfTime, timeAtRate } from '../money/terms.js';
-import { roundUSD, showUSD, USD } from '../money/usd.js';
+import { showUSD, USD } from '../money/usd.js';
 import { admitTerms, type AdmittedTerms } from './attempts/terms.js';
 import { LOCAL_OFFERING, LOCAL_REGION, LOCAL_STARTUP, LOCAL_TEARDOWN_MS } from './offering/local.js';
 import { isCatalogImage } from './image/catalog.js';
@@ -123,7 +123,7 @@ function compute({ parts, partsAtOnce }: MeasuredWork, prices: PriceBook | undef
         .toSorted((one, other) => other.comparedTo(one))
         .slice(0, partsAtOnce ?? 1),
     );
-  const all = (of: (part: Priced) => USD): string => showUSD(roundUSD(sum(priced.map(of))));
+  const all = (of: (part: Priced) => USD): string => showUSD(sum(priced.map(of)));
   const largest = (of: (part: Priced) => USD): USD => USD.max(0, ...priced.map(of));
   return {
     concurrentHoldUSD: showUSD(together(({ hold }) => hold)),

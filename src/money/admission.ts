@@ -7,8 +7,8 @@ import { countersOf } from './payer.js';
 import { FEW_UNITS, MANY_UNITS, neededFor, partsOf } from './renewal.js';
 import { readUSD, showUSD, USD, ZERO } from './usd.js';
 
-/** Share of what is free that all holders of a counter may take together, where money is not plenty. */
-const SHARE = 0.5;
+/** All holders of a counter may together take one part in so many of what is free, where money is not plenty. */
+const SHARES = 2;
 
 export type Renewal =
   | { readonly outcome: 'Renewed'; readonly parts: readonly Part[] }
@@ -105,9 +105,7 @@ function mostUnits(book: Book, hold: Hold, split: (amount: USD) => readonly Part
 function shareOn(book: Book, own: readonly Part[], counter: string): USD | undefined {
   const free = availableOn(book, counter);
   if (free === undefined) return undefined;
-  const share = USD.max(0, free)
-    .times(SHARE)
-    .div(Math.max(1, book.counter(counter).holders));
+  const share = USD.max(0, free).dividedBy(SHARES * Math.max(1, book.counter(counter).holders), 'Down');
   const has = ownOn(own, counter);
   return USD.min(share, free).plus(has);
 }

@@ -165,7 +165,7 @@ function postCharge(book: Book, hold: Hold, charge: Charge, key: string): void {
   count(book, charge);
   const { project, labels } = hold.payer;
   const about = { period, usage: { project, labels }, owner: hold.owner.uid, segment, counters, amountUSD, coveredUSD };
-  const back = amountUSD.isNegative() && !amountUSD.isZero();
+  const back = amountUSD.isNegative();
   const lines = amountUSD.isZero()
     ? []
     : back
@@ -210,7 +210,7 @@ function correct(
   if (before === undefined) return GONE;
   const amount = new USD(amountUSD);
   const left = before.amountUSD.plus(amount);
-  if (left.isNegative() && !left.isZero()) return { outcome: 'Nothing', why: 'TooMuch' };
+  if (left.isNegative()) return { outcome: 'Nothing', why: 'TooMuch' };
   book.addOnce(key);
   book.setCorrected(posting, { ...before, amountUSD: left });
   if (amount.isZero()) return DONE;

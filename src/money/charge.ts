@@ -16,7 +16,7 @@ import {
   type Part,
   type Segment,
 } from './hold.js';
-import { readUSD, roundUSD, USD, ZERO } from './usd.js';
+import { readUSD, USD, ZERO } from './usd.js';
 
 export interface Charge {
   readonly segment: Segment;
@@ -106,7 +106,7 @@ function settle(
   period: string,
   { paid, byService }: ChargedTo,
 ): { readonly hold: Hold; readonly charge: Charge | undefined } {
-  const due = roundUSD(dueOf(hold).minus(settledOf(hold)));
+  const due = dueOf(hold).minus(settledOf(hold));
   if (due.lte(0)) return { hold, charge: undefined };
   const counters = countersIn(hold, period);
   // I7: never more than was held.

@@ -5,7 +5,7 @@
 import { isOfMonth, parseCounter } from './counters.js';
 import type { CostOwner, Payer } from './payer.js';
 import { MS_PER_HOUR, type Terms } from './terms.js';
-import { ceilUSD, readUSD, roundUSD, sumUSD, USD, ZERO } from './usd.js';
+import { readUSD, sumUSD, USD, ZERO } from './usd.js';
 
 export { MS_PER_HOUR, type Terms };
 
@@ -77,17 +77,17 @@ export function firstAmount(terms: Terms): USD {
 /** The reserve for a graceful end; at the dearer rate where billing has another than the terms. */
 export function reserveOf(terms: Terms, rateUSDPerHour = '0'): USD {
   const rate = USD.max(terms.rateUSDPerHour, rateUSDPerHour);
-  return ceilUSD(rate.times(terms.reserveMs).div(MS_PER_HOUR));
+  return rate.times(terms.reserveMs).dividedBy(MS_PER_HOUR, 'Up');
 }
 
 /** What so much time costs, rounded up. */
 export function priceOf(rateUSDPerHour: string, ms: number): USD {
-  return ceilUSD(new USD(rateUSDPerHour).times(ms).div(MS_PER_HOUR));
+  return new USD(rateUSDPerHour).times(ms).dividedBy(MS_PER_HOUR, 'Up');
 }
 
 /** What everything billed so far costs. */
 export function dueOf({ accrued }: Pick<Hold, 'accrued'>): USD {
-  return roundUSD(new USD(accrued).div(MS_PER_HOUR));
+  return new USD(accrued).dividedBy(MS_PER_HOUR, 'HalfUp');
 }
 
 /** What was charged or covered of that. */

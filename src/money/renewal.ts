@@ -13,7 +13,7 @@ import {
   type Hold,
   type Part,
 } from './hold.js';
-import { ceilUSD, USD } from './usd.js';
+import { USD } from './usd.js';
 
 /** A renewal keeps so many units ahead, and up to the larger number when money is plenty. */
 export const FEW_UNITS = 2;
@@ -29,7 +29,7 @@ export function neededFor(hold: Hold, units: number): USD {
   const rate = billing?.rateUSDPerHour ?? terms.rateUSDPerHour;
   const billed = billedMsOf(hold);
   const ahead = ceilTo(billed + units * terms.unitMs, terms.incrementMs) - billed;
-  const cost = ceilUSD(new USD(rate).times(ahead).plus(hold.accrued).div(MS_PER_HOUR));
+  const cost = new USD(rate).times(ahead).plus(hold.accrued).dividedBy(MS_PER_HOUR, 'Up');
   return USD.max(cost, terms.minimumUSD).minus(settledOf(hold)).plus(reserveOf(terms, rate));
 }
 
@@ -71,7 +71,7 @@ export function fundedUntil(hold: Hold): number | undefined {
   const paid = settledOf(hold).minus(reserveOf(terms, billing.rateUSDPerHour));
   // From what was paid, not from what is held: else what was rounded before would shorten it.
   const msFor = (amount: USD): number =>
-    USD.max(0, paid.plus(amount).times(MS_PER_HOUR).minus(hold.accrued)).div(rate).floor().toNumber();
+    USD.max(0, paid.plus(amount).times(MS_PER_HOUR).minus(hold.accrued)).wholeTimes(rate);
   const billed = billedMsOf(hold);
   // Time is charged in whole increments, so a part of one is not funded.
   const whole = Math.floor((billed + msFor(chargeable(hold, since))) / terms.incrementMs) * terms.incrementMs;

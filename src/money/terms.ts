@@ -2,7 +2,7 @@
  * What work costs while it holds capacity, and how it is billed: fixed when the work is admitted, and the same for as long as it runs
  * (decisions, "Money"). Amounts are exact decimal strings in USD.
  */
-import { roundUSD, USD } from './usd.js';
+import { USD } from './usd.js';
 
 export interface Terms {
   readonly rateUSDPerHour: string;
@@ -29,5 +29,5 @@ export function priceOfTime(terms: Terms, ms: number): USD {
 /** What `ms` of work cost in whole increments. */
 export function timeAtRate({ rateUSDPerHour, incrementMs }: Terms, ms: number): USD {
   const billed = Math.ceil(ms / incrementMs) * incrementMs;
-  return roundUSD(new USD(rateUSDPerHour).times(billed).dividedBy(MS_PER_HOUR));
+  return new USD(rateUSDPerHour).times(billed).dividedBy(MS_PER_HOUR, 'HalfUp');
 }

@@ -8,7 +8,7 @@ import type { BudgetLimit } from '../../src/money/limits.js';
 import { checkOperation, type MoneyOperation } from '../../src/money/operation.js';
 import { countersOf } from '../../src/money/payer.js';
 import { fundedUntil, renewAt } from '../../src/money/renewal.js';
-import { amountOf, roundUSD, showUSD, USD, ZERO } from '../../src/money/usd.js';
+import { amountOf, showUSD, USD, ZERO } from '../../src/money/usd.js';
 import { begin, bill, budgetOf, HOUR, MINUTE, MONTH_END, NOON, owner, place, TERMS } from './scenario.js';
 
 test('a hold is placed, billed, renewed and released, and what is spent is the time at the rate', (t) => {
@@ -361,7 +361,16 @@ test('amounts are exact, at most nine decimals when they are made, and shown wit
   for (const wrong of ['-1', '1e3', 'Infinity', 'NaN', '0.0000000001', '100000000000', '', '.5', '1.'])
     t.throws(() => amountOf(wrong), { instanceOf: RangeError }, wrong);
   t.is(amountOf('99999999999.999999999').toFixed(), '99999999999.999999999');
-  t.is(roundUSD(new USD('0.0000000005')).toFixed(), '0.000000001');
+  t.throws(() => new USD('0.0000000005'), { instanceOf: RangeError });
+  const thirds = [1, 2].flatMap((n) =>
+    (['HalfUp', 'Up', 'Down'] as const).map((way) => new USD(n).dividedBy(3, way).toFixed()),
+  );
+  t.deepEqual(thirds, ['0.333333333', '0.333333334', '0.333333333', '0.666666667', '0.666666667', '0.666666666']);
+  t.is(new USD('0.000000003').dividedBy(2, 'HalfUp').toFixed(), '0.000000002');
+  t.deepEqual(
+    ['-0.5', '-12.000000007', '100', '-0'].map((amount) => new USD(amount).toFixed()),
+    ['-0.5', '-12.000000007', '100', '0'],
+  );
   const shown = ['0', '1.5', '1.250', '0.000000001', '1234567890.1'].map((amount) => showUSD(new USD(amount)));
   t.deepEqual(shown, ['0.00', '1.50', '1.25', '0.000000001', '1234567890.10']);
 });

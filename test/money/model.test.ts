@@ -12,7 +12,7 @@ import { applyAfter, foundIn } from './replay.js';
 /** Some minutes before a month ends. */
 const START = Date.UTC(2026, 10, 30, 23, 50);
 
-const money = (most: number) => fc.integer({ min: 0, max: most }).map((n) => new USD(n).div(1e9).toFixed());
+const money = (most: number) => fc.integer({ min: 0, max: most }).map((n) => new USD(BigInt(n)).toFixed());
 const key = fc.constantFrom('j', 'k', 'l', 'm', 'n');
 const rate = fc.constantFrom('0', '1', '0.333333333', '12.000000007', '60');
 const segment = fc.constantFrom('Boot' as const, 'Running' as const, 'Restore' as const, 'Teardown' as const);

@@ -175,7 +175,10 @@ test('counters whose status is behind are read with the object that shows them u
     ['uid-a'],
   );
   const own = await reads.counter('o-1', 'cost/uid-a');
-  t.deepEqual([own.spentUSD.toFixed(2), own.heldUSD.toFixed(), own.segments.Teardown?.gt(0)], ['0.25', '0', true]);
+  t.deepEqual(
+    [Number(own.spentUSD.toFixed()).toFixed(2), own.heldUSD.toFixed(), own.segments.Teardown?.gt(0)],
+    ['0.25', '0', true],
+  );
   t.is((await reads.counter('o-2', 'cost/uid-a')).spentUSD.toFixed(), '0');
 });
 

@@ -67,7 +67,7 @@ export async function runSchedule({ org, seed, operations }: Schedule, arena: Ar
   let made = 0;
 
   const amount = (most: number): string =>
-    new USD(random.below(most * 1e6)).times(1000).plus(random.below(1000)).div(1e9).toFixed();
+    new USD(BigInt(random.below(most * 1e6)) * 1000n + BigInt(random.below(1000))).toFixed();
   const key = (): string => random.of(['j', 'k', 'l']);
   const anyKey = (): string => {
     const uids = [...works.values()].flatMap(({ uid }) => [uid, `${uid}/first`]);

@@ -105,6 +105,5 @@ function isRefusing({ refusedAtUSD }: BudgetPrivate, remaining: USD): boolean {
 
 /** Whole percent, cut. */
 function percentOf(spent: USD, limit: string): number {
-  const percent = USD.max(ZERO, spent).times(100).div(limit).floor();
-  return USD.min(percent, MOST_PERCENT).toNumber();
+  return Math.min(USD.max(ZERO, spent).times(100).wholeTimes(limit), MOST_PERCENT);
 }

@@ -112,7 +112,8 @@ function isLost({ private: { unfunded } }: JobDraft): boolean {
 /** False: the Job's own cap is higher by now. What has raised that of its owner wakes it. */
 function reachCap(draft: JobDraft, cap: CostLimit, message: string): boolean {
   const { metadata, spec } = draft.job;
-  if (cap.uid === metadata.uid && new USD(spec.maxCostUSD ?? 'Infinity').gt(cap.limitUSD)) return false;
+  const { maxCostUSD } = spec;
+  if (cap.uid === metadata.uid && (maxCostUSD === undefined || new USD(maxCostUSD).gt(cap.limitUSD))) return false;
   if (draft.private.capped !== undefined) return true;
   draft.effects.push(emit('job.max_cost_reached', message));
   draft.keep({ capped: cap, unfunded: undefined });
