@@ -5,7 +5,7 @@
  * is refused. Charges and renewals are computed from the hold's row, so an operation that comes late or twice cannot do harm.
  */
 import type { Book, Posting } from './book.js';
-import { chargeToEnd, chargeUntil, type Charge } from './charge.js';
+import { chargeToEnd, chargeUntil, type Charge, type Charges } from './charge.js';
 import { budgetCounter, monthOf, parseCounter, periodOf } from './counters.js';
 import { firstAmount, type Hold, type Segment } from './hold.js';
 import type { BudgetLimit } from './limits.js';
@@ -118,7 +118,7 @@ function bill(
 ): OperationResult {
   const { segment } = operation;
   const since = Math.max(hold.billing?.since ?? hold.placedAt, Math.min(operation.from, now));
-  const charged = postCharges(book, hold, chargeUntil(hold, since, { paid: isPaid(book, hold) }));
+  const charged = postCharges(book, chargeUntil(hold, since, { paid: isPaid(book, hold) }));
   const rateUSDPerHour = operation.rateUSDPerHour ?? hold.billing?.rateUSDPerHour ?? hold.terms.rateUSDPerHour;
   const next = { ...charged, sequence: hold.sequence + 1, billing: { segment, since, rateUSDPerHour } };
   book.setHold(hold.key, next);
@@ -128,7 +128,7 @@ function bill(
 /** A refused renewal keeps what it had: the work goes on until that is spent. */
 function renew(book: Book, hold: Hold, now: number): OperationResult {
   const charged = {
-    ...postCharges(book, hold, chargeUntil(hold, now, { paid: isPaid(book, hold) })),
+    ...postCharges(book, chargeUntil(hold, now, { paid: isPaid(book, hold) })),
     sequence: hold.sequence + 1,
   };
   book.setHold(hold.key, charged);
@@ -147,13 +147,12 @@ function renew(book: Book, hold: Hold, now: number): OperationResult {
 }
 
 function release(book: Book, hold: Hold, until: number, byService: readonly Segment[]): void {
-  postCharges(book, hold, chargeToEnd(hold, until, { paid: isPaid(book, hold), byService }));
+  postCharges(book, chargeToEnd(hold, until, { paid: isPaid(book, hold), byService }));
   book.setHold(hold.key, undefined);
 }
 
-/** Posts the charges of a hold and sets what it has left; its keys come from its sequence, which goes on with each change. */
-function postCharges(book: Book, before: Hold, { hold, charges }: ReturnType<typeof chargeUntil>): Hold {
-  if (hold.parts !== before.parts) book.setHold(hold.key, hold);
+/** Posts the charges of a hold; their keys come from its sequence, which goes on with each change. The caller sets what it has left. */
+function postCharges(book: Book, { hold, charges }: Charges): Hold {
   charges.forEach((charge, i) => {
     postCharge(book, hold, charge, `${hold.key}/${hold.placedAt}/${hold.sequence}/${i}`);
   });

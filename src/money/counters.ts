@@ -4,6 +4,8 @@
  */
 
 export const WALLET = 'wallet';
+/** Before the uid of an object. */
+export const COST = 'cost/';
 
 export type CounterName =
   | { readonly of: 'Wallet' }
@@ -11,7 +13,7 @@ export type CounterName =
   | { readonly of: 'Budget'; readonly uid: string; readonly period: string };
 
 export function costCounter(uid: string): string {
-  return `cost/${uid}`;
+  return `${COST}${uid}`;
 }
 
 /** `period` is `total` or a month. */
@@ -20,7 +22,6 @@ export function budgetCounter(uid: string, period: string): string {
 }
 
 const OF_WALLET: CounterName = { of: 'Wallet' };
-const COST = 'cost/';
 /** Every hold has the same few Budgets. Full: forgotten at once (I10). */
 const MOST_KNOWN = 4_096;
 const known = new Map<string, CounterName>();
@@ -48,13 +49,18 @@ export function isOfMonth(counter: string): boolean {
 /** The month that was asked for last, which nearly always is asked for again. */
 let last = { from: 0, end: 0, month: '' };
 
+function monthAt(at: number): typeof last {
+  if (at < last.from || at >= last.end) {
+    const date = new Date(at);
+    const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+    last = { from: Date.UTC(year, month), end: Date.UTC(year, month + 1), month: date.toISOString().slice(0, 7) };
+  }
+  return last;
+}
+
 /** The UTC month of a time in ms. */
 export function monthOf(at: number): string {
-  if (at < last.from || at >= last.end) {
-    const month = new Date(at).toISOString().slice(0, 7);
-    last = { from: Date.parse(`${month}-01T00:00:00Z`), end: periodEnd(at), month };
-  }
-  return last.month;
+  return monthAt(at).month;
 }
 
 /** The part of a counter's name that says when: the month of `at` (ms), or `total`. */
@@ -64,6 +70,5 @@ export function periodOf(period: 'Monthly' | 'Total', at: number): string {
 
 /** First ms of the next UTC month. */
 export function periodEnd(at: number): number {
-  const date = new Date(at);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
+  return monthAt(at).end;
 }

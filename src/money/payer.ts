@@ -23,21 +23,23 @@ export interface Payer {
 export type Usage = Pick<Payer, 'project' | 'labels'>;
 
 const NOTHING: LabelSelector = { everything: false, matches: () => false };
-/** Compiled once for each shape of a Budget. */
-const compiled = new WeakMap<BudgetLimit, LabelSelector>();
+/** By their text: Budgets are read anew for each commit. Full: forgotten at once (I10). */
+const MOST_COMPILED = 1_024;
+const compiled = new Map<string, LabelSelector>();
 
 /** Whether this use counts in the Budget. Notify Budgets count like those that Block. */
 export function isInScope(usage: Usage, budget: BudgetLimit): boolean {
   if (budget.project !== undefined && budget.project !== usage.project) return false;
-  return budget.selector === undefined || selectorOf(budget).matches(usage.labels);
+  return budget.selector === undefined || selectorOf(budget.selector).matches(usage.labels);
 }
 
-function selectorOf(budget: BudgetLimit): LabelSelector {
-  const known = compiled.get(budget);
+function selectorOf(text: string): LabelSelector {
+  const known = compiled.get(text);
   if (known !== undefined) return known;
-  const parsed = parseLabelSelector(budget.selector ?? '');
+  const parsed = parseLabelSelector(text);
   const selector = parsed.outcome === 'Selector' ? parsed.selector : NOTHING;
-  compiled.set(budget, selector);
+  if (compiled.size >= MOST_COMPILED) compiled.clear();
+  compiled.set(text, selector);
   return selector;
 }
 
