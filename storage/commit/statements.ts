@@ -63,7 +63,7 @@ export function sendStatements(
   const version = new Map(entries.map((queued, i) => [queued, first + i]));
   const made = first + deletes.length + updates.length;
   const keyedVersions = keyed.map((queued) => version.get(queued) ?? 0);
-  return {
+  const objects = session.together(() => ({
     deletes: deletes.length === 0 ? undefined : deleteObjects(session, first, deletes),
     updates: updates.length === 0 ? undefined : updateObjects(session, first + deletes.length, updates),
     inserts: inserts.length === 0 ? undefined : insertObjects(session, made, inserts),
@@ -78,9 +78,9 @@ export function sendStatements(
       writeSlots(session, entries),
       writeCredentials(session, entries),
       writeSecrets(session, entries),
-      ledger?.write(session, version),
     ],
-  };
+  }));
+  return { ...objects, rest: [...objects.rest, ledger?.write(session, version)] };
 }
 
 export function answersIn(sent: Sent, forgotten: Promise<unknown> | undefined): readonly Promise<unknown>[] {

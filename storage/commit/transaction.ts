@@ -145,7 +145,7 @@ async function inOrder(session: Session, batch: Batch, options: TransactionOptio
 
   const parts = partsOf(admitted);
   // All at once: only COMMIT waits for what they answer.
-  const sent = session.together(() => sendStatements(session, parts, base + 1, ledger));
+  const sent = sendStatements(session, parts, base + 1, ledger);
   return finish(session, batch, options, { taken, parts, sent, forgotten, poor, ledger });
 }
 
@@ -162,9 +162,14 @@ async function finish(
   session: Session,
   batch: Batch,
   options: TransactionOptions,
-  { taken: { base, transaction }, parts, sent, forgotten, poor, ledger }: Written,
+  written: Written,
 ): Promise<Transaction> {
-  const { commits } = batch;
+  const { base } = written.taken;
+  const { parts, sent, forgotten, poor, ledger } = written;
+  const { entries } = parts;
+  // Operations without an object all fit, so COMMIT waits for no answer; where a statement has failed it finds the transaction over.
+  const early = entries.length === 0 ? sendCommit(session, batch, options, written) : undefined;
+  early?.catch(() => undefined);
   const misfits = await misfitsOf(parts, sent, forgotten, options.objectsPerOrg);
   if (misfits.size > 0) {
     await rollBack(session, options, base);
@@ -175,8 +180,17 @@ async function finish(
     await rollBack(session, options, base);
     return inOrder(session, { ...batch, money: true }, options);
   }
+  await (early ?? sendCommit(session, batch, options, written));
+  return { end: 'Committed', first: base + 1, entries, refused: poor, results: ledger?.results ?? NO_RESULTS };
+}
+
+async function sendCommit(
+  session: Session,
+  { commits }: Batch,
+  options: TransactionOptions,
+  { taken: { base, transaction }, parts: { entries }, ledger }: Written,
+): Promise<void> {
   const first = base + 1;
-  const { entries } = parts;
   const [oldest] = entries;
   const results = ledger?.results ?? NO_RESULTS;
   const end = base + entries.length;
@@ -188,7 +202,6 @@ async function finish(
     last.unshift(`INSERT INTO ledger_commits (id) VALUES ('${ledgerCommit}'); `);
   } else options.onCommitting({ transaction, first, uid: oldest.request.uid }, entries, results);
   await session.script(last.join(''));
-  return { end: 'Committed', first, entries, refused: poor, results };
 }
 
 async function rollBack(session: Session, options: TransactionOptions, base: number): Promise<void> {

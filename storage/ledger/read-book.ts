@@ -4,7 +4,7 @@
  */
 import type { BookState, CorrectedPosting, Counter, Grant, MonthUsage } from '../../src/money/book.js';
 import { correctionOnce } from '../../src/money/apply.js';
-import { costCounter, WALLET } from '../../src/money/counters.js';
+import { COST, costCounter, WALLET } from '../../src/money/counters.js';
 import type { Hold, Segment } from '../../src/money/hold.js';
 import type { BudgetLimit, WalletMode } from '../../src/money/limits.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
@@ -39,15 +39,12 @@ export async function readBooks(session: Pick<Session, 'rows'>, needs: readonly 
   const keys = keysOf(needs);
   const json = (of: readonly unknown[]): string => JSON.stringify(of);
   const { orgs } = keys;
-  const [modes, budgets, holds, counters, caps, grants, once, usage, corrected] = await Promise.all([
+  const [modes, budgets, holds, counters, grants, once, usage, corrected] = await Promise.all([
     session.rows<OrgRow>('ledger orgs', () => ORGS, [orgs]),
     session.rows<BudgetRow>('ledger budgets', () => BUDGETS, [orgs]),
     session.rows<[string, number, string]>('ledger holds', () => HOLDS, [json(keys.holds), json(keys.deleted)]),
-    session.rows<CounterRow>('ledger counters', () => COUNTERS, [
+    session.rows<LimitedRow>('ledger counters', () => COUNTERS, [
       ...[json(keys.holds), json(keys.deleted), json(keys.counters), orgs, json(keys.budgets)],
-    ]),
-    session.rows<[string, string, string]>('ledger caps', () => CAPS, [
-      ...[json(keys.holds), json(keys.deleted), json(keys.caps)],
     ]),
     session.rows<GrantRow>('ledger grants', () => GRANTS, [orgs, json(keys.grants)]),
     keys.once.length === 0 ? [] : session.rows<[string, string]>('ledger once', () => ONCE, [json(keys.once)]),
@@ -72,8 +69,11 @@ export async function readBooks(session: Pick<Session, 'rows'>, needs: readonly 
     const hold = holdOf(format, body);
     of(org).holds.set(hold.key, hold);
   }
-  for (const row of counters) of(row[0]).counters.set(row[1], counterOf(row));
-  for (const [org, uid, limit] of caps) of(org).caps.set(uid, new USD(limit));
+  for (const [org, name, limit, ...row] of counters) {
+    const state = of(org);
+    if (isCounter(row)) state.counters.set(name, counterOf(row));
+    if (limit !== null) state.caps.set(name.slice(COST.length), new USD(limit));
+  }
   for (const row of grants) of(row[0]).grants.set(row[1], grantOf(row));
   for (const [org, key] of once) of(org).once.add(key);
   for (const [org, project, labels, spent] of usage)
@@ -92,6 +92,13 @@ type OrgRow = [
   sequence: number | null,
   wallet: string | null,
 ];
+
+/** The cap of the object whose cost it is, and the counter: either may be missing. */
+type LimitedRow = [org: string, counter: string, limit: string | null, ...counter: CounterRow | null[]];
+
+function isCounter(row: CounterRow | null[]): row is CounterRow {
+  return row[0] !== null;
+}
 
 type CorrectedRow = [
   org: string,
@@ -145,7 +152,6 @@ interface Keys {
   readonly holds: (OfOrg & { readonly key: string })[];
   readonly deleted: (OfOrg & { readonly uid: string })[];
   readonly counters: (OfOrg & { readonly counter: string })[];
-  readonly caps: (OfOrg & { readonly uid: string })[];
   /** That are set: one that was deleted has counters still. */
   readonly budgets: (OfOrg & { readonly uid: string })[];
   readonly grants: (OfOrg & { readonly uid: string })[];
@@ -158,7 +164,7 @@ interface Keys {
 function keysOf(needs: readonly LedgerNeeds[]): Keys {
   const orgs = new Set<string>();
   const keys: Omit<Keys, 'orgs'> = {
-    ...{ holds: [], deleted: [], counters: [], caps: [], budgets: [], grants: [], once: [], begun: [], corrected: [] },
+    ...{ holds: [], deleted: [], counters: [], budgets: [], grants: [], once: [], begun: [], corrected: [] },
   };
   for (const { org, operations, deleted } of needs) {
     orgs.add(org);
@@ -174,10 +180,7 @@ function addKeys(keys: Omit<Keys, 'orgs'>, org: string, operation: MoneyOperatio
     case 'Place':
       keys.holds.push({ org, key: operation.key });
       if (operation.replaces !== undefined) keys.holds.push({ org, key: operation.replaces });
-      for (const { uid } of operation.payer.costs) {
-        keys.caps.push({ org, uid });
-        keys.counters.push({ org, counter: costCounter(uid) });
-      }
+      for (const { uid } of operation.payer.costs) keys.counters.push({ org, counter: costCounter(uid) });
       return;
     case 'Bill':
     case 'Renew':
@@ -185,7 +188,7 @@ function addKeys(keys: Omit<Keys, 'orgs'>, org: string, operation: MoneyOperatio
       keys.holds.push({ org, key: operation.key });
       return;
     case 'SetCap':
-      keys.caps.push({ org, uid: operation.uid });
+      keys.counters.push({ org, counter: costCounter(operation.uid) });
       return;
     case 'SetBudget':
       keys.budgets.push({ org, uid: operation.budget.uid });
@@ -223,7 +226,10 @@ const NAMED_HOLDS = `
 
 const HOLDS = `SELECT n.org, n.format, n.body FROM (${NAMED_HOLDS}) n`;
 
-/** Of the holds, of the payers ($3), and of all Budgets of the orgs ($4), and those that are set ($5), for this month and those beside it. */
+/**
+ * Of the holds, of the payers and what is capped ($3), and of all Budgets of the orgs ($4), and those that are set ($5), for this month and those
+ * beside it.
+ */
 const COUNTERS = `
 WITH names AS (
   SELECT org, unnest(counters) AS counter FROM (${NAMED_HOLDS}) n
@@ -242,16 +248,10 @@ WITH names AS (
     FROM generate_series(-1, 1) AS m
   ) AS p(period)
 )
-SELECT ${COUNTER_COLUMNS} FROM names n JOIN counters c ON (c.org, c.counter) = (n.org, n.counter)`;
-
-const CAPS = `
-WITH names AS (
-  SELECT org, substr(counter, 6) AS uid
-  FROM (SELECT org, unnest(counters) AS counter FROM (${NAMED_HOLDS}) n) c WHERE counter LIKE 'cost/%'
-  UNION
-  SELECT org, uid FROM json_to_recordset($3::json) AS g(org text, uid text)
-)
-SELECT c.org, c.uid, c.limit_usd FROM names n JOIN caps c ON (c.org, c.uid) = (n.org, n.uid)`;
+SELECT n.org, n.counter, l.limit_usd, ${COUNTER_COLUMNS} FROM names n
+LEFT JOIN counters c ON (c.org, c.counter) = (n.org, n.counter)
+LEFT JOIN caps l ON n.counter LIKE 'cost/%' AND (l.org, l.uid) = (n.org, substr(n.counter, ${COST.length + 1}))
+WHERE c.org IS NOT NULL OR l.org IS NOT NULL`;
 
 const GRANTS = `
 SELECT g.org, g.uid, g.amount_usd, g.remaining_usd, g.expires FROM unnest($1::text[]) AS o(org)

@@ -3,7 +3,7 @@ import type { Counter, Grant } from '../../src/money/book.js';
 import { amountOfHold, type Hold, type Segment } from '../../src/money/hold.js';
 import type { BudgetLimit } from '../../src/money/limits.js';
 import { renewAt } from '../../src/money/renewal.js';
-import { USD, ZERO } from '../../src/money/usd.js';
+import { readUSD, USD, ZERO } from '../../src/money/usd.js';
 import { CURRENT_FORMAT, upcast } from '../formats.js';
 
 /** Columns of a counter, in the order of `CounterRow`. Numerics arrive as text. */
@@ -38,27 +38,36 @@ export function counterOf([
   covered,
 ]: CounterRow): Counter {
   return {
-    ...{ counter, holders, covered, spentUSD: new USD(spent), heldUSD: new USD(held), openingUSD: new USD(opening) },
+    ...{ counter, holders, covered, spentUSD: readUSD(spent), heldUSD: readUSD(held), openingUSD: readUSD(opening) },
     segments: {
-      Boot: new USD(boot),
-      Running: new USD(running),
-      Restore: new USD(restore),
-      Teardown: new USD(teardown),
+      Boot: readUSD(boot),
+      Running: readUSD(running),
+      Restore: readUSD(restore),
+      Teardown: readUSD(teardown),
     },
   };
 }
 
-/** What has changed: added to the row, so that nothing that was not read is overwritten. */
+/** What has changed: added to the row, so that nothing that was not read is overwritten. What is undefined has not. */
 export function counterChange(org: string, before: Counter, after: Counter): Record<string, unknown> {
-  const difference = (is: USD = ZERO, was: USD = ZERO): string => (is === was ? '0' : is.minus(was).toFixed());
-  const more = (segment: Segment): string => difference(after.segments[segment], before.segments[segment]);
+  const holders = after.holders - before.holders;
   return {
-    ...{ org, counter: after.counter, covered: after.covered, holders: after.holders - before.holders },
+    org,
+    counter: after.counter,
+    holders: holders === 0 ? undefined : holders,
+    covered: after.covered === before.covered ? undefined : after.covered,
     spent: difference(after.spentUSD, before.spentUSD),
     held: difference(after.heldUSD, before.heldUSD),
     opening: difference(after.openingUSD, before.openingUSD),
-    ...{ boot: more('Boot'), running: more('Running'), restore: more('Restore'), teardown: more('Teardown') },
+    boot: difference(after.segments.Boot, before.segments.Boot),
+    running: difference(after.segments.Running, before.segments.Running),
+    restore: difference(after.segments.Restore, before.segments.Restore),
+    teardown: difference(after.segments.Teardown, before.segments.Teardown),
   };
+}
+
+function difference(is: USD = ZERO, was: USD = ZERO): string | undefined {
+  return is === was || is.eq(was) ? undefined : is.minus(was).toFixed();
 }
 
 export type GrantRow = [org: string, uid: string, amount: string, remaining: string, expires: number | null];
@@ -100,7 +109,7 @@ export function holdOf(format: number, body: string): Hold {
 
 export function holdRow(org: string, hold: Hold, now: number): Record<string, unknown> {
   return {
-    ...{ org, key: hold.key, uid: hold.owner.uid, format: CURRENT_FORMAT.holds, body: JSON.stringify(hold) },
+    ...{ org, key: hold.key, uid: hold.owner.uid, format: CURRENT_FORMAT.holds, body: hold },
     counters: hold.parts.map(({ counter }) => counter),
     amount: amountOfHold(hold).toFixed(),
     renew_at: renewAt(hold, now) ?? null,

@@ -16,7 +16,7 @@ export interface ChangedBook {
 
 type Row = Readonly<Record<string, unknown>>;
 
-interface Rows {
+interface StateRows {
   readonly orgs: Row[];
   readonly budgets: Row[];
   readonly droppedBudgets: Row[];
@@ -26,6 +26,9 @@ interface Rows {
   readonly grants: Row[];
   readonly holds: Row[];
   readonly endedHolds: Row[];
+}
+
+interface HistoryRows {
   readonly postings: Row[];
   readonly lines: Row[];
   readonly once: Row[];
@@ -46,30 +49,35 @@ export function isChanged({ before, book }: Pick<ChangedBook, 'before' | 'book'>
 
 /** Precondition: the clock row is locked, and the books were read in this transaction. `now`: ms on Postgres's clock. */
 export async function writeBooks(session: Session, books: readonly ChangedBook[], now: number): Promise<void> {
-  const rows = rowsOf(books, now);
   const write = (name: string, text: string, given: readonly Row[]): Promise<unknown> | undefined =>
     given.length === 0 ? undefined : session.rows(`ledger ${name}`, () => text, [JSON.stringify(given)]);
-  await Promise.all([
-    write('set orgs', SET_ORGS, rows.orgs),
-    write('set budgets', SET_BUDGETS, rows.budgets),
-    write('drop budgets', DROP_BUDGETS, rows.droppedBudgets),
-    write('set caps', SET_CAPS, rows.caps),
-    write('drop caps', DROP_CAPS, rows.droppedCaps),
-    write('add to counters', ADD_TO_COUNTERS, rows.counters),
-    write('set grants', SET_GRANTS, rows.grants),
-    write('set holds', SET_HOLDS, rows.holds),
-    write('end holds', END_HOLDS, rows.endedHolds),
+  const state = stateOf(books, now);
+  const sent = session.together(() => [
+    write('set orgs', SET_ORGS, state.orgs),
+    write('set budgets', SET_BUDGETS, state.budgets),
+    write('drop budgets', DROP_BUDGETS, state.droppedBudgets),
+    write('set caps', SET_CAPS, state.caps),
+    write('drop caps', DROP_CAPS, state.droppedCaps),
+    write('add to counters', ADD_TO_COUNTERS, state.counters),
+    write('set grants', SET_GRANTS, state.grants),
+    write('set holds', SET_HOLDS, state.holds),
+    write('end holds', END_HOLDS, state.endedHolds),
+  ]);
+  // Postgres is at work on the others by now.
+  const rows = historyOf(books, now);
+  const rest = session.together(() => [
     write('postings', WRITE_POSTINGS, rows.postings),
     write('lines', WRITE_LINES, rows.lines),
     write('use once', USE_ONCE, rows.once),
     write('thresholds', REACH_THRESHOLDS, rows.thresholds),
   ]);
+  await Promise.all([...sent, ...rest]);
 }
 
-function rowsOf(books: readonly ChangedBook[], now: number): Rows {
-  const rows: Rows = {
+function stateOf(books: readonly ChangedBook[], now: number): StateRows {
+  const rows: StateRows = {
     ...{ orgs: [], budgets: [], droppedBudgets: [], caps: [], droppedCaps: [], counters: [], grants: [], holds: [] },
-    ...{ endedHolds: [], postings: [], lines: [], once: [], thresholds: [] },
+    endedHolds: [],
   };
   for (const changed of books) {
     const { org, before, book } = changed;
@@ -100,8 +108,16 @@ function rowsOf(books: readonly ChangedBook[], now: number): Rows {
       if (hold === undefined) rows.endedHolds.push({ org, key });
       else rows.holds.push(holdRow(org, hold, now));
     }
-    for (const key of book.once) if (!before.once.has(key)) rows.once.push({ org, key });
+  }
+  return rows;
+}
+
+function historyOf(books: readonly ChangedBook[], now: number): HistoryRows {
+  const rows: HistoryRows = { postings: [], lines: [], once: [], thresholds: [] };
+  for (const changed of books) {
+    const { org, before, book } = changed;
     addPostings(rows, changed, now);
+    for (const key of book.once) if (!before.once.has(key)) rows.once.push({ org, key });
     rows.thresholds.push(...thresholdsOf(changed, now));
   }
   return rows;
@@ -119,7 +135,7 @@ function ownerOf({ before, book }: ChangedBook, counter: string): CostOwner | un
   return undefined;
 }
 
-function addPostings(rows: Rows, { org, book, versionOf }: ChangedBook, now: number): void {
+function addPostings(rows: HistoryRows, { org, book, versionOf }: ChangedBook, now: number): void {
   book.postings.forEach((posting, i) => {
     const { key, reason, period, usage, owner, segment, counters, amountUSD, coveredUSD, lines } = posting;
     rows.postings.push({
@@ -188,22 +204,26 @@ DELETE FROM caps c USING json_to_recordset($1::json) AS g(org text, uid text) WH
 // A row that is not there is made; one that is gets what was added, which may be below zero.
 const ADD_TO_COUNTERS = `
 WITH g AS MATERIALIZED (
-  SELECT * FROM json_to_recordset($1::json) AS g(org text, counter text, spent numeric, held numeric, opening numeric,
+  SELECT org, counter, coalesce(spent, 0) AS spent, coalesce(held, 0) AS held, coalesce(opening, 0) AS opening,
+    coalesce(holders, 0) AS holders, coalesce(boot, 0) AS boot, coalesce(running, 0) AS running,
+    coalesce(restore, 0) AS restore, coalesce(teardown, 0) AS teardown, coalesce(covered, '{}') AS covered, owner, shown
+  FROM json_to_recordset($1::json) AS g(org text, counter text, spent numeric, held numeric, opening numeric,
     holders bigint, boot numeric, running numeric, restore numeric, teardown numeric, covered text[], owner jsonb,
     shown bigint)
 ), known AS (
   UPDATE counters c
   SET spent_usd = c.spent_usd + g.spent, held_usd = c.held_usd + g.held, opening_usd = c.opening_usd + g.opening,
       holders = c.holders + g.holders, boot_usd = c.boot_usd + g.boot, running_usd = c.running_usd + g.running,
-      restore_usd = c.restore_usd + g.restore, teardown_usd = c.teardown_usd + g.teardown,
-      covered = ARRAY(SELECT DISTINCT unnest(c.covered || g.covered) ORDER BY 1), revision = c.revision + 1
+      restore_usd = c.restore_usd + g.restore, teardown_usd = c.teardown_usd + g.teardown, revision = c.revision + 1,
+      covered = CASE WHEN g.covered <@ c.covered THEN c.covered
+        ELSE ARRAY(SELECT DISTINCT unnest(c.covered || g.covered) ORDER BY 1) END
   FROM g WHERE (c.org, c.counter) = (g.org, g.counter)
   RETURNING c.org, c.counter
 )
 INSERT INTO counters (org, counter, spent_usd, held_usd, opening_usd, holders, boot_usd, running_usd, restore_usd,
   teardown_usd, covered, owner, revision, shown_at)
 SELECT org, counter, spent, held, opening, holders, boot, running, restore, teardown, covered, owner, 1, shown
-FROM g WHERE NOT EXISTS (SELECT FROM known k WHERE (k.org, k.counter) = (g.org, g.counter))`;
+FROM g WHERE (org, counter) NOT IN (SELECT org, counter FROM known)`;
 
 const SET_GRANTS = `
 INSERT INTO grants (org, uid, name, amount_usd, remaining_usd, shown_usd, expires)
@@ -213,8 +233,8 @@ ON CONFLICT (org, uid) DO UPDATE SET remaining_usd = excluded.remaining_usd`;
 
 const SET_HOLDS = `
 INSERT INTO holds (org, key, uid, format, body, counters, amount_usd, renew_at, refused_by)
-SELECT org, key, uid, format, body, counters, amount, renew_at, refused_by
-FROM json_to_recordset($1::json) AS g(org text, key text, uid text, format smallint, body text, counters text[],
+SELECT org, key, uid, format, body::text, counters, amount, renew_at, refused_by
+FROM json_to_recordset($1::json) AS g(org text, key text, uid text, format smallint, body json, counters text[],
   amount numeric, renew_at bigint, refused_by text)
 ON CONFLICT (org, key) DO UPDATE
 SET uid = excluded.uid, format = excluded.format, body = excluded.body, counters = excluded.counters,

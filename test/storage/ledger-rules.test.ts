@@ -70,3 +70,22 @@ test('what alone changes in a transaction is written, and read by the next', asy
     );
   }
 });
+
+test('an operation that Postgres refuses to write fails alone, though COMMIT was sent with it', async (t) => {
+  const f = await openFixture(t);
+  const text = `ALTER TABLE counters ADD CONSTRAINT refusing CHECK (counter <> 'cost/uid-bad')`;
+  await f.store.postgres.write({ name: 'refusing', text });
+  const uids = ['uid-1', 'uid-bad', 'uid-2', 'uid-3'];
+  // In one turn, so that they share a transaction.
+  const answers = await Promise.all(uids.map((uid) => f.committer.ledger('o-1', [place(uid, uid, '1')])));
+  t.deepEqual(
+    answers.map(({ outcome }) => outcome),
+    ['Committed', 'Unavailable', 'Committed', 'Committed'],
+  );
+  const rows = await f.store.postgres.readRows<[string]>({ name: 'held', text: 'SELECT key FROM holds ORDER BY key' });
+  t.deepEqual(rows.flat(), ['uid-1', 'uid-2', 'uid-3']);
+  t.deepEqual(
+    (await auditLedger(f.store.postgres, 'o-1')).filter(({ type }) => type !== 'OrphanHold'),
+    [],
+  );
+});

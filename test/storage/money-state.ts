@@ -56,7 +56,7 @@ export function stateOf(book: Book, now: number): MoneyState {
   const holds = [...book.holds.values()].map((hold) => {
     // When it is renewed was computed when it was written last, which may be before now.
     const { key, uid, body, counters: on, amount: held, refused_by: by } = holdRow('', hold, now);
-    return JSON.stringify([key, uid, sorted(JSON.parse(String(body))), on, amount(String(held)), by]);
+    return JSON.stringify([key, uid, sorted(JSON.parse(JSON.stringify(body))), on, amount(String(held)), by]);
   });
   return {
     counters: counters.filter(isNotEmpty).toSorted(),
