@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { type Client, numberAt, objectOf, path, textAt } from '../e2e/client.js';
 import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
-import { openTestDatabase } from '../support/postgres.js';
+import { openEmptyDatabase } from '../support/postgres.js';
 
 const run = promisify(execFile);
 const JOBS = path('jobs', 'default');
@@ -131,7 +131,7 @@ withDump(
     const seen = await newestOf(first.client());
     await first.kill();
 
-    const { url } = await openTestDatabase(t);
+    const { url } = await openEmptyDatabase(t);
     await run(`${clients}/pg_restore`, ['--no-owner', '--exit-on-error', `--dbname=${url}`, dump]);
     // The runner of before still writes there.
     await rm(dataDir, { recursive: true, maxRetries: 10 });

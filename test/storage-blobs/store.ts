@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { Pool } from 'pg';
 import { openBlobs, type Blobs, type BlobsOptions } from '../../storage/blobs/blobs.js';
-import { openTestDatabase } from '../support/postgres.js';
+import { openEmptyDatabase } from '../support/postgres.js';
 
 const MIGRATIONS = ['0100_blobs', '0125_blob_projects'].map(
   (name) => new URL(`../../../storage/migrations/${name}.sql`, import.meta.url),
@@ -23,7 +23,7 @@ export interface StoreUnderTest {
 }
 
 export async function openStore(t: ExecutionContext, more: Partial<BlobsOptions> = {}): Promise<StoreUnderTest> {
-  const database = await openTestDatabase();
+  const database = await openEmptyDatabase();
   const pool = new Pool({ connectionString: database.url, max: 8 });
   pool.on('error', () => {});
   const dir = await mkdtemp(join(tmpdir(), 'troupe-blobs-'));

@@ -7,7 +7,7 @@ import { DatabaseNewerError } from '../../storage/schema-newer-error.js';
 import { acquireLease } from '../../storage/lease.js';
 import { openStore } from '../../storage/open.js';
 import { openPostgres, type Postgres } from '../../storage/postgres.js';
-import { openTestDatabase } from '../support/postgres.js';
+import { openEmptyDatabase } from '../support/postgres.js';
 
 /** A process that migrates and does nothing else. */
 function migrating(url: string, migrations: readonly Migration[], scope: 'BeforeLease' | 'All'): ChildProcess {
@@ -20,7 +20,7 @@ function migrating(url: string, migrations: readonly Migration[], scope: 'Before
 }
 
 async function openEmpty(t: { teardown(f: () => Promise<void>): void }): Promise<Postgres> {
-  const database = await openTestDatabase();
+  const database = await openEmptyDatabase();
   const postgres = openPostgres({ url: database.url });
   t.teardown(async () => {
     await postgres.close();
@@ -91,7 +91,7 @@ test('a starting standby adds beside the active process, waits for no lock of it
 });
 
 test('a process that is stopped in the middle of its migrations holds up neither commits nor the next migration for long', async (t) => {
-  const { url } = await openTestDatabase(t);
+  const { url } = await openEmptyDatabase(t);
   const postgres = openPostgres({ url });
   t.teardown(() => postgres.close());
   const migrations: Migration[] = [
@@ -171,7 +171,7 @@ test('a project that was under deletion before projects were woken is woken at t
 });
 
 test('a process that takes the lease from a newer one gives it up at once and says so', async (t) => {
-  const { url } = await openTestDatabase(t);
+  const { url } = await openEmptyDatabase(t);
   const openOne = async () => {
     const store = await openStore({ url, seal: (_, plain) => plain, open: (_, sealed) => sealed });
     t.teardown(() => store.close());

@@ -2,7 +2,8 @@
  * A program that runs one throw-away Postgres for as long as another process lives:
  * `node postgres-server.js <pid> <file>` writes `{"url", "pid"}` to the file when it is ready, and ends, with all it
  * made, when the process is gone (or at SIGTERM). So a test run that is killed leaves nothing behind. With an address as a third
- * argument the server listens on all addresses and lets in who comes to it with the password; the URL then names that one.
+ * argument the server listens on all addresses and lets in who comes to it with the password; the URL then names that one. Without one it
+ * holds a database with all migrations, of which `openTestDatabase` makes copies: most of what a fresh database takes is its migrations.
  *
  * It is the system's Postgres where there is one (an older version than the embedded one: both are covered then),
  * else the embedded one. Its files go away at the end, so it does not wait for a disk, nor does it log what only a machine that loses
@@ -17,6 +18,9 @@ import { CLUSTER_USER, makeCluster } from '../../src/app/postgres/cluster.js';
 import { embeddedPrograms, systemPrograms } from '../../src/app/postgres/programs.js';
 import { startServer, stopServer } from '../../src/app/postgres/server.js';
 import { processEnd } from '../../src/process-start.js';
+import { migrate } from '../../storage/migrate.js';
+import { openPostgres } from '../../storage/postgres.js';
+import { MIGRATED } from './postgres.js';
 
 const LEAST_MAJOR = 15;
 /** Test files run side by side, each with services that hold their own connections. */
@@ -25,6 +29,22 @@ const CONNECTIONS = 300;
 const owner = Number(process.argv[2]);
 const announcement = process.argv[3];
 const address = process.argv[4];
+
+const makeTemplate = async (url: string): Promise<void> => {
+  const admin = openPostgres({ url });
+  const copied = new URL(url);
+  copied.pathname = `/${MIGRATED}`;
+  const postgres = openPostgres({ url: copied.href });
+  try {
+    await admin.pool.query(`create database ${MIGRATED} template template0`);
+    await migrate(postgres);
+    await postgres.close();
+    await admin.pool.query(`alter database ${MIGRATED} is_template true allow_connections false`);
+  } finally {
+    await admin.close();
+  }
+};
+
 if (!Number.isSafeInteger(owner) || announcement === undefined)
   throw new Error('usage: postgres-server PID FILE [ADDRESS]');
 
@@ -49,6 +69,7 @@ try {
     ...(address === undefined ? {} : { listen_addresses: '*' }),
   });
   const url = `postgres://${CLUSTER_USER}:${password}@${address ?? '127.0.0.1'}:${server.port}/postgres`;
+  if (address === undefined) await makeTemplate(url);
   const draft = `${announcement}.${process.pid}`;
   await writeFile(draft, JSON.stringify({ url, pid: process.pid, major: cluster.programs.major }), { mode: 0o600 });
   await rename(draft, announcement);

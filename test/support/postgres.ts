@@ -1,5 +1,5 @@
 /**
- * Makes the databases of tests: each is fresh and empty, on a real Postgres.
+ * Makes the databases of tests, each a fresh one on a real Postgres.
  *
  * The server is the one at `TEST_DATABASE_URL` (`npm test` sets it), else one that the first test to ask starts for
  * the whole run (all test files of one `ava` process share it); it ends with that process.
@@ -26,26 +26,62 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-/** A new, empty database. With `t`, it is dropped when that test ends. */
-export const openTestDatabase = async (t?: { teardown(release: () => Promise<void>): void }): Promise<TestDatabase> => {
+interface Teardown {
+  teardown(release: () => Promise<void>): void;
+}
+
+/** What `postgres-server.ts` makes once: a template with all migrations. */
+export const MIGRATED = 'migrated';
+
+/**
+ * A new database without objects. Where the server has one to copy the migrations are in it already: applying them takes five times the
+ * processor time. With `t`, it is dropped when that test ends.
+ */
+export const openTestDatabase = async (t?: Teardown): Promise<TestDatabase> => {
+  if (!(await canCopy())) return openDatabase('template0', t);
+  const database = await openDatabase(`${MIGRATED} ${COPY}`, t);
+  // By this one services tell their databases apart.
+  await statement(database.url, 'update clock set cluster_id = gen_random_uuid()');
+  return database;
+};
+
+/** A new database with nothing in it, for tests of what makes its tables. With `t`, it is dropped when that test ends. */
+export const openEmptyDatabase = async (t?: Teardown): Promise<TestDatabase> =>
+  openDatabase((await canCopy()) ? `template0 ${COPY}` : 'template0', t);
+
+/** Half the processor time of the other way, which writes all pages to the log. Postgres 15 and newer know it. */
+const COPY = 'strategy file_copy';
+
+let migratedThere: Promise<boolean> | undefined;
+
+const canCopy = (): Promise<boolean> => {
+  migratedThere ??= serverUrl().then(async (server) => {
+    const found = await statement(server, `select from pg_database where datname = '${MIGRATED}' and datistemplate`);
+    return found === 1;
+  });
+  return migratedThere;
+};
+
+const openDatabase = async (template: string, t?: Teardown): Promise<TestDatabase> => {
   const server = await serverUrl();
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await statement(server, `create database ${name} template template0`);
+  await statement(server, `create database ${name} template ${template}`);
   const url = new URL(server);
   url.pathname = `/${name}`;
   const database = {
     url: url.href,
-    close: () => statement(server, `drop database if exists ${name} with (force)`),
+    close: async () => void (await statement(server, `drop database if exists ${name} with (force)`)),
   };
   t?.teardown(database.close);
   return database;
 };
 
-const statement = async (url: string, sql: string): Promise<void> => {
+/** How many rows it found or touched. */
+const statement = async (url: string, sql: string): Promise<number> => {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 20_000 });
   await client.connect();
   try {
-    await client.query(sql);
+    return (await client.query(sql)).rowCount ?? 0;
   } finally {
     await client.end();
   }
