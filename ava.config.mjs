@@ -15,7 +15,7 @@ const LONGEST = [
   ],
   ...['storage-queues/silence', 'secrets/logs', 'together/jobs', 'ops/embedded-postgres', 'faults/packet-loss'],
   ...['faults/redis', 'upgrade/upgrade', 'crash/crash', 'together/without-work', 'standby/adopt', 'faults/postgres'],
-  ...['kubectl/kubectl', 'faults/own-postgres'],
+  ...['kubectl/kubectl', 'faults/own-postgres', 'fuzz/fuzz', 'together/actors-2', 'together/http-2', 'together/http-3'],
 ];
 
 /** The place of a test file: `dist/test/A/B.test.js`, or the same below `dist/bundled`. */

@@ -3,7 +3,7 @@
  * halves the processor time of a load. Some test files share one bundle, and so one process; their titles
  * still say where they come from. Each test file can be run by itself as the compiler made it (`npm test -- FILE`).
  */
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -33,6 +33,15 @@ const TOGETHER = {
   'without-work': ['access/', 'billing/budgets.', 'events/', 'kubectl/explain.', 'kubectl/fields.'],
 };
 
+/**
+ * The other files of these rooms share so many processes, in which they take turns: to load what they test is most of the processor time of a
+ * small file. Those of ALONE are large, and keep a process to themselves.
+ */
+const IN_TURN = { actors: 2, engines: 2, http: 3, ops: 1, storage: 2 };
+const ALONE = ['engines/namespaces.', 'engines/runner.', 'engines/warm-pool.', 'storage/ledger-schedules.'];
+/** What makes a file unfit for that: it sets up or measures the whole process, or it starts services of its own, and is large. */
+const OF_THE_PROCESS = /\btest\.(before|after|serial)|\bprocess\.(env|on|once|umask|memoryUsage)\b|\bstartRunning\b/;
+
 /** A module that asks for its own address means the place that the compiler gave it. */
 const compiledAddress = {
   name: 'compiled address',
@@ -44,32 +53,52 @@ const compiledAddress = {
     }),
 };
 
-/** The group of a test file, when it has one. */
-const groupOf = (file) =>
-  Object.entries(TOGETHER).find(([, beginnings]) => beginnings.some((beginning) => file.startsWith(beginning)))?.[0];
+/** The groups of test files by their names, each with its files and whether these take turns. */
+const groupsOf = (files) => {
+  const begins = (file, beginnings) => beginnings.some((beginning) => file.startsWith(beginning));
+  const groups = Object.entries(TOGETHER).map(([name, beginnings]) => ({
+    ...{ name, inTurn: false },
+    files: files.filter((file) => begins(file, beginnings)),
+  }));
+  const taken = new Set(groups.flatMap((group) => group.files));
+  const fit = files.filter(
+    (file) => !taken.has(file) && !begins(file, ALONE) && !OF_THE_PROCESS.test(readFileSync(join(TESTS, file), 'utf8')),
+  );
+  for (const [room, processes] of Object.entries(IN_TURN)) {
+    const ofRoom = fit.filter((file) => file.startsWith(`${room}/`));
+    for (let n = 0; n < processes; n += 1) {
+      groups.push({
+        ...{ name: `${room}-${n + 1}`, inTurn: true },
+        files: ofRoom.filter((_, i) => i % processes === n),
+      });
+    }
+  }
+  return groups;
+};
 
 /** `together:GROUP` is a module that imports all test files of the group, each with an ava that puts the file's name before titles. */
-const together = (files) => ({
+const together = (groups) => ({
   name: 'together',
   setup: ({ onResolve, onLoad }) => {
     onResolve({ filter: /^together:/ }, ({ path }) => ({ path, namespace: 'together' }));
     onLoad({ filter: /./, namespace: 'together' }, ({ path }) => ({
-      contents: files
-        .filter((file) => path === `together:${groupOf(file)}`)
-        .map((file) => `import ${JSON.stringify(`./${file}`)};`)
+      contents: groups
+        .find(({ name }) => path === `together:${name}`)
+        .files.map((file) => `import ${JSON.stringify(`./${file}`)};`)
         .join('\n'),
       resolveDir: TESTS,
     }));
     onResolve({ filter: /^ava$/ }, ({ importer }) => {
       const file = relative(TESTS, importer);
-      return file.endsWith('.test.ts') && groupOf(file) !== undefined ? { path: file, namespace: 'titled' } : undefined;
+      return groups.some(({ files }) => files.includes(file)) ? { path: file, namespace: 'titled' } : undefined;
     });
     onLoad({ filter: /./, namespace: 'titled' }, ({ path }) => ({
       contents: `
         import ava from 'ava';
         import { titled } from './support/titled.js';
         export * from 'ava';
-        export default titled(ava, ${JSON.stringify(path.replace(/\.test\.ts$/, '').replaceAll('/', ' › '))});`,
+        export default titled(ava, ${JSON.stringify(path.replace(/\.test\.ts$/, '').replaceAll('/', ' › '))},
+          ${groups.find(({ files }) => files.includes(path)).inTurn});`,
       resolveDir: TESTS,
     }));
   },
@@ -82,11 +111,13 @@ export const bundleTests = async () => {
     .map((name) => String(name).replaceAll('\\', '/'))
     .filter((name) => name.endsWith('.test.ts'))
     .toSorted();
-  const alone = files.filter((file) => groupOf(file) === undefined);
+  const groups = groupsOf(files);
+  const shared = new Set(groups.flatMap((group) => group.files));
+  const alone = files.filter((file) => !shared.has(file));
   await build({
     entryPoints: [
       ...alone.map((file) => ({ in: join(TESTS, file), out: file.replace(/\.ts$/, '') })),
-      ...Object.keys(TOGETHER).map((group) => ({ in: `together:${group}`, out: `together/${group}.test` })),
+      ...groups.map(({ name }) => ({ in: `together:${name}`, out: `together/${name}.test` })),
     ],
     outdir: join(HOME, BUNDLES),
     chunkNames: 'chunks/[hash]',
@@ -99,7 +130,7 @@ export const bundleTests = async () => {
     sourcemap: true,
     sourcesContent: false,
     logLevel: 'warning',
-    plugins: [together(files), compiledAddress],
+    plugins: [together(groups), compiledAddress],
   });
   return `${BUNDLES}/**/*.test.js`;
 };
