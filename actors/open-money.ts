@@ -35,7 +35,14 @@ export function openMoney(
       running = Promise.all([
         renewHolds(
           {
-            ...{ due: ledger.due, refused: waiting.takeRefused, ledger: committer.ledger, send, clock },
+            ...{
+              due: ledger.due,
+              rebound: ledger.rebound,
+              refused: waiting.takeRefused,
+              ledger: committer.ledger,
+              send,
+              clock,
+            },
             onProblem: onProblem('holds are not renewed'),
           },
           stopping,

@@ -3,6 +3,7 @@ import { availableOn, balanceOf, type Book } from './book.js';
 import { parseCounter, periodEnd } from './counters.js';
 import { amountOfHold, type Hold, type Part } from './hold.js';
 import type { HoldRefusal } from './operation.js';
+import { lateBudgets, lateCounters } from './late-budgets.js';
 import { countersOf } from './payer.js';
 import { FEW_UNITS, MANY_UNITS, neededFor, partsOf } from './renewal.js';
 import { readUSD, showUSD, USD, ZERO } from './usd.js';
@@ -11,8 +12,14 @@ import { readUSD, showUSD, USD, ZERO } from './usd.js';
 const SHARES = 2;
 
 export type Renewal =
-  | { readonly outcome: 'Renewed'; readonly parts: readonly Part[] }
-  | { readonly outcome: 'Refused'; readonly counter: string; readonly refusal: HoldRefusal };
+  /** Squeezed: it got nothing, and gave back all but a few units. */
+  | { readonly outcome: 'Renewed'; readonly parts: readonly Part[]; readonly squeezed?: true | undefined }
+  | {
+      readonly outcome: 'Refused';
+      readonly parts: readonly Part[];
+      readonly counter: string;
+      readonly refusal: HoldRefusal;
+    };
 
 /** Whether every limited counter has what the new parts need, beside the old ones that they take the place of. What costs nothing fits. */
 export function fits(book: Book, own: readonly Part[], parts: readonly Part[]): boolean {
@@ -52,7 +59,11 @@ export function refusalOn(book: Book, key: string, counter: string, parts: reado
 
 /**
  * The parts of a hold that is renewed, by the Budgets of now. It gets many units ahead when no counter gives more than its share for that, else
- * as many as the share has, else few, else what keeps it at least one unit ahead. Precondition: it is charged until now.
+ * as many as the share has, else few, else what keeps it at least one unit ahead.
+ *
+ * Where not even that fits it keeps what it has, and counts in Budgets that were made since. Should one of its Budgets have less than nothing
+ * then (it was made under the work, or lowered), the hold gives back all but few units, and when that has not helped, all but what the end of
+ * the work takes. Precondition: it is charged until now.
  */
 export function renewedParts(book: Book, hold: Hold, now: number): Renewal {
   // Asked again for each number of units that is tried.
@@ -64,19 +75,51 @@ export function renewedParts(book: Book, hold: Hold, now: number): Renewal {
   };
   const split = (amount: USD): readonly Part[] => partsOf(hold, amount, now, countersAt);
   const held = amountOfHold(hold);
-  if (hold.billing === undefined) return renewed(book, hold, [split(held)]);
-  const few = mostUnits(book, hold, split) ?? FEW_UNITS;
-  const one = neededFor(hold, 1);
-  return renewed(book, hold, [split(neededFor(hold, few)), split(USD.max(one, held)), split(one)]);
-}
+  const choices = hold.billing === undefined ? [split(held)] : choicesFor(book, hold, held, split);
+  const fitting = choices.find((choice) => fits(book, hold.parts, choice));
+  if (fitting !== undefined) return { outcome: 'Renewed', parts: fitting };
 
-/** The first of these that fits. */
-function renewed(book: Book, hold: Hold, choices: readonly (readonly Part[])[]): Renewal {
-  const parts = choices.find((choice) => fits(book, hold.parts, choice));
-  if (parts !== undefined) return { outcome: 'Renewed', parts };
   const least = choices.at(-1) ?? [];
   const counter = tightest(book, hold.parts, least);
-  return { outcome: 'Refused', counter, refusal: refusalOn(book, hold.key, counter, least) };
+  const refusal = refusalOn(book, hold.key, counter, least);
+  const late = new Set(lateCounters(lateBudgets(hold, [...book.budgets.values()]), now));
+  const kept = [...hold.parts, ...split(held).filter((part) => late.has(part.counter))];
+  if (hold.billing === undefined || !isOver(book, kept, late, countersAt(now)))
+    return { outcome: 'Refused', parts: kept, counter, refusal };
+  const few = neededFor(hold, FEW_UNITS);
+  if (hold.squeezed === undefined && hold.refusal === undefined && held.gt(few))
+    return { outcome: 'Renewed', parts: atMost(kept, split(few)), squeezed: true };
+  return { outcome: 'Refused', parts: atMost(kept, split(neededFor(hold, 0))), counter, refusal };
+}
+
+function choicesFor(
+  book: Book,
+  hold: Hold,
+  held: USD,
+  split: (amount: USD) => readonly Part[],
+): readonly (readonly Part[])[] {
+  const few = mostUnits(book, hold, split) ?? FEW_UNITS;
+  const one = neededFor(hold, 1);
+  return [split(neededFor(hold, few)), split(USD.max(one, held)), split(one)];
+}
+
+/** Whether a Budget of now has less than nothing, with the parts on those that were made since. */
+function isOver(book: Book, parts: readonly Part[], late: ReadonlySet<string>, counters: readonly string[]): boolean {
+  return parts.some(({ counter, amountUSD }) => {
+    if (parseCounter(counter).of !== 'Budget' || !counters.includes(counter)) return false;
+    const free = availableOn(book, counter);
+    return free !== undefined && free.lt(late.has(counter) ? readUSD(amountUSD) : ZERO);
+  });
+}
+
+/** No part gets more than it has; one that is not needed any more goes. */
+function atMost(parts: readonly Part[], wanted: readonly Part[]): readonly Part[] {
+  const amounts = new Map(wanted.map(({ counter, amountUSD }) => [counter, amountUSD]));
+  return parts.flatMap(({ counter, amountUSD: has }) => {
+    const amountUSD = amounts.get(counter);
+    if (amountUSD === undefined) return [];
+    return [{ counter, amountUSD: readUSD(amountUSD).lt(readUSD(has)) ? amountUSD : has }];
+  });
 }
 
 /** The most units, up to many, that take no more than the hold's share of any counter. Undefined: not even few. */

@@ -4,11 +4,12 @@
  * I7: a hold is admitted only when every limited counter of it has the money; a charge never exceeds what its hold has; nobody with money
  * is refused. Charges and renewals are computed from the hold's row, so an operation that comes late or twice cannot do harm.
  */
-import type { Book, Posting } from './book.js';
-import { chargeToEnd, chargeUntil, type Charge, type Charges } from './charge.js';
+import { availableOn, type Book, type Posting } from './book.js';
+import { chargeToEnd, chargeUntil, type Charge, type ChargedTo, type Charges } from './charge.js';
 import { budgetCounter, monthOf, parseCounter, periodOf } from './counters.js';
 import { firstAmount, type Hold, type Segment } from './hold.js';
-import type { BudgetLimit } from './limits.js';
+import { withOpenings } from './late-budgets.js';
+import type { BudgetLimit, StandingBudget } from './limits.js';
 import type { Applied, MoneyOperation, OperationResult } from './operation.js';
 import { countersOf, isInScope } from './payer.js';
 import { fits, refusalOn, renewedParts, tightest } from './admission.js';
@@ -118,36 +119,44 @@ function bill(
 ): OperationResult {
   const { segment } = operation;
   const since = Math.max(hold.billing?.since ?? hold.placedAt, Math.min(operation.from, now));
-  const charged = postCharges(book, chargeUntil(hold, since, { paid: isPaid(book, hold) }));
+  const charged = postCharges(book, chargeUntil(hold, since, chargedTo(book, hold)));
   const rateUSDPerHour = operation.rateUSDPerHour ?? hold.billing?.rateUSDPerHour ?? hold.terms.rateUSDPerHour;
   const next = { ...charged, sequence: hold.sequence + 1, billing: { segment, since, rateUSDPerHour } };
   book.setHold(hold.key, next);
   return { outcome: 'Applied', fundedUntil: fundedUntil(next) };
 }
 
-/** A refused renewal keeps what it had: the work goes on until that is spent. */
+/** A refused renewal keeps what it had, unless a Budget has less than nothing: the work goes on until that is spent. */
 function renew(book: Book, hold: Hold, now: number): OperationResult {
   const charged = {
-    ...postCharges(book, chargeUntil(hold, now, { paid: isPaid(book, hold) })),
+    ...postCharges(book, chargeUntil(hold, now, chargedTo(book, hold))),
     sequence: hold.sequence + 1,
   };
   book.setHold(hold.key, charged);
   const renewal = renewedParts(book, charged, now);
   if (renewal.outcome === 'Renewed') {
-    const next = { ...charged, parts: renewal.parts, refusal: undefined, fundedIn: book.modeSequence };
+    const { parts, squeezed } = renewal;
+    // What is kept was taken in the mode of before.
+    const fundedIn = squeezed ? charged.fundedIn : book.modeSequence;
+    const next = { ...charged, parts, squeezed, refusal: undefined, fundedIn };
     book.setHold(hold.key, next);
     const funding = hold.refusal === undefined ? undefined : 'Restored';
     return { outcome: 'Applied', fundedUntil: fundedUntil(next), funding };
   }
-  const { refusal } = renewal;
-  const next = { ...charged, refusal: { counter: renewal.counter, since: hold.refusal?.since ?? now } };
+  const { refusal, parts } = renewal;
+  const next = {
+    ...charged,
+    parts,
+    squeezed: undefined,
+    refusal: { counter: renewal.counter, since: hold.refusal?.since ?? now },
+  };
   book.setHold(hold.key, next);
   const funding = hold.refusal === undefined ? 'Refused' : undefined;
   return { outcome: 'Applied', fundedUntil: fundedUntil(next), refusal, funding };
 }
 
 function release(book: Book, hold: Hold, until: number, byService: readonly Segment[]): void {
-  postCharges(book, chargeToEnd(hold, until, { paid: isPaid(book, hold), byService }));
+  postCharges(book, chargeToEnd(hold, until, { ...chargedTo(book, hold), byService }));
   book.setHold(hold.key, undefined);
 }
 
@@ -193,6 +202,10 @@ function isPaid(book: Book, hold: Hold): boolean {
   return book.mode === 'Prepaid' && hold.fundedIn === book.modeSequence;
 }
 
+function chargedTo(book: Book, hold: Hold): Pick<ChargedTo, 'paid' | 'budgets'> {
+  return { paid: isPaid(book, hold), budgets: [...book.budgets.values()] };
+}
+
 /** Under which key of the outside world a correction is known. */
 export function correctionOnce(once: string): string {
   return `correction/${once}`;
@@ -214,18 +227,25 @@ function correct(
   book.setCorrected(posting, { ...before, amountUSD: left });
   if (amount.isZero()) return DONE;
   const { paid, ...about } = before;
-  const change = { ...about, amountUSD: amount, coveredUSD: ZERO };
+  const counters = withOpenings(before.counters, before.usage, before.period, [...book.budgets.values()]);
+  const change = { ...about, counters, amountUSD: amount, coveredUSD: ZERO };
   count(book, change);
   const lines = amount.isNegative() ? giveBack(book, amount.negated(), paid) : debit(book, amount, paid);
   book.post({ key: `${posting}/corrected/${once}`, reason: 'Correction', ...change, lines });
   return DONE;
 }
 
-/** A new monthly Budget begins with what this month has used already: else to delete and make it again would be free. */
+/**
+ * A new monthly Budget begins with what was posted for this month already: else to delete and make it again would be free. Holds that it
+ * binds from now on, or that have more than it has, are to be renewed.
+ */
 function setBudget(book: Book, budget: BudgetLimit, now: number): void {
-  const known = book.budgets.has(budget.uid);
-  book.setBudget(budget.uid, budget);
-  if (known || budget.period !== 'Monthly') return;
+  const known = book.budgets.get(budget.uid);
+  const standing: StandingBudget = { ...budget, made: known?.made ?? now, rebindAt: known?.rebindAt };
+  book.setBudget(budget.uid, standing);
+  if (known === undefined || isTighter(book, known, budget, now))
+    book.setBudget(budget.uid, { ...standing, rebindAt: now });
+  if (known !== undefined || budget.period !== 'Monthly') return;
   const counter = book.counter(budgetCounter(budget.uid, periodOf(budget.period, now)));
   const openingUSD = usedInMonth(book, budget, monthOf(now));
   book.setCounter({
@@ -233,6 +253,13 @@ function setBudget(book: Book, budget: BudgetLimit, now: number): void {
     openingUSD: counter.openingUSD.plus(openingUSD),
     spentUSD: counter.spentUSD.plus(openingUSD),
   });
+}
+
+/** Whether it binds other work than before, or has less than nothing now. */
+function isTighter(book: Book, before: BudgetLimit, budget: BudgetLimit, now: number): boolean {
+  if (before.project !== budget.project || before.selector !== budget.selector) return true;
+  if (before.limitUSD === budget.limitUSD && before.action === budget.action) return false;
+  return availableOn(book, budgetCounter(budget.uid, periodOf(budget.period, now)))?.lt(0) ?? false;
 }
 
 function usedInMonth(book: Book, budget: BudgetLimit, month: string): USD {

@@ -4,7 +4,7 @@
  */
 import { parseCounter, WALLET } from './counters.js';
 import type { Hold, Part, Segment } from './hold.js';
-import type { BudgetLimit, WalletMode } from './limits.js';
+import type { StandingBudget, WalletMode } from './limits.js';
 import type { Usage } from './payer.js';
 import { readUSD, sumUSD, type USD, ZERO } from './usd.js';
 
@@ -80,7 +80,7 @@ export interface BookState {
   readonly modeSequence: number;
   /** Balance of the account `wallet`: below zero, arrears; above it, what was given back. */
   readonly walletUSD: USD;
-  readonly budgets: ReadonlyMap<string, BudgetLimit>;
+  readonly budgets: ReadonlyMap<string, StandingBudget>;
   /** By uid. */
   readonly caps: ReadonlyMap<string, USD>;
   readonly counters: ReadonlyMap<string, Counter>;
@@ -121,7 +121,7 @@ export interface Book extends BookState {
   setMode(mode: WalletMode): void;
   setWallet(balance: USD): void;
   setCorrected(key: string, posting: CorrectedPosting): void;
-  setBudget(uid: string, budget: BudgetLimit | undefined): void;
+  setBudget(uid: string, budget: StandingBudget | undefined): void;
   setCap(uid: string, limit: USD | undefined): void;
   setCounter(counter: Counter): void;
   setGrant(grant: Grant): void;

@@ -3,6 +3,8 @@
  * has; the service covers the rest. No charge straddles the end of a month, and each counts in the month of its use.
  */
 import { monthOf, periodEnd } from './counters.js';
+import { endBefore, lateBudgets, lateCounters, withOpenings } from './late-budgets.js';
+import type { StandingBudget } from './limits.js';
 import {
   billedMsOf,
   capacityIn,
@@ -35,6 +37,8 @@ export interface Charge {
 export interface ChargedTo {
   /** The credits of the wallet; else nothing is billed. */
   readonly paid: boolean;
+  /** All of now: those of which the hold has no part count its use as well. */
+  readonly budgets: readonly StandingBudget[];
   /** Segments that are not charged. */
   readonly byService?: readonly Segment[] | undefined;
 }
@@ -47,11 +51,12 @@ export interface Charges {
 /** Bills until `until` (ms), which is clamped to what is not billed yet. */
 export function chargeUntil(hold: Hold, until: number, to: ChargedTo): Charges {
   const charges: Charge[] = [];
+  const late = lateBudgets(hold, to.budgets);
   let current = hold;
   for (let { billing } = current; billing !== undefined && billing.since < until; { billing } = current) {
-    const end = Math.min(until, periodEnd(billing.since));
-    const period = monthOf(billing.since);
-    const step = settle(accrue(current, billing, end), billing.segment, period, to);
+    const { since, segment } = billing;
+    const end = endBefore(late, since, Math.min(until, periodEnd(since)));
+    const step = settle(accrue(current, billing, end), segment, { since, late }, to);
     current = step.hold;
     if (step.charge !== undefined) charges.push(step.charge);
   }
@@ -68,11 +73,12 @@ export function chargeToEnd(hold: Hold, until: number, to: ChargedTo): Charges {
   const end = Math.max(until, billing.since);
   const billed = chargeUntil(hold, end, to);
   const rounded = roundUp(billed.hold, billing);
-  const last = settle(rounded, 'Teardown', monthOf(end), to);
+  const use = { since: end, late: lateBudgets(hold, to.budgets) };
+  const last = settle(rounded, 'Teardown', use, to);
   const charges = last.charge === undefined ? billed.charges : [...billed.charges, last.charge];
   const back = last.hold.charged
     .filter(({ segment }) => to.byService?.includes(segment))
-    .map((one) => giveBack(hold, one));
+    .map((one) => giveBack(hold, one, to.budgets));
   return { hold: last.hold, charges: [...charges, ...back] };
 }
 
@@ -99,16 +105,24 @@ function roundUp(hold: Hold, { rateUSDPerHour }: Billing): Hold {
   };
 }
 
+interface UsedTime {
+  /** ms. */
+  readonly since: number;
+  /** Budgets of which the hold has no part. */
+  readonly late: readonly StandingBudget[];
+}
+
 /** Charges what is due and not settled yet, as far as the hold has it. */
 function settle(
   hold: Hold,
   segment: Segment,
-  period: string,
+  { since, late }: UsedTime,
   { paid, byService }: ChargedTo,
 ): { readonly hold: Hold; readonly charge: Charge | undefined } {
   const due = dueOf(hold).minus(settledOf(hold));
   if (due.lte(0)) return { hold, charge: undefined };
-  const counters = countersIn(hold, period);
+  const period = monthOf(since);
+  const counters = [...countersIn(hold, period), ...lateCounters(late, since)];
   // I7: never more than was held.
   const amountUSD = byService?.includes(segment) ? ZERO : USD.min(due, capacityIn(hold, period));
   const coveredUSD = due.minus(amountUSD);
@@ -147,11 +161,15 @@ function addCharged(
   return i < 0 ? [...charged, sum] : charged.with(i, sum);
 }
 
-/** Where it was charged: a Budget that was made since is none of that. */
+/** Where it was charged, and where a Budget that was made since began with it. */
 function giveBack(
   hold: Hold,
   { segment, period, amountUSD, paid, counters = countersIn(hold, period) }: Charged,
+  budgets: readonly StandingBudget[],
 ): Charge {
   const amount = new USD(amountUSD);
-  return { segment, period, amountUSD: amount.negated(), coveredUSD: amount, counters, paid: paid ?? false };
+  return {
+    ...{ segment, period, amountUSD: amount.negated(), coveredUSD: amount, paid: paid ?? false },
+    counters: withOpenings(counters, hold.payer, period, budgets),
+  };
 }

@@ -64,6 +64,8 @@ export interface Hold {
   /** What the service paid, since the hold had no more or the service was at fault. */
   readonly coveredUSD: Readonly<Partial<Record<Segment, string>>>;
   readonly refusal?: RenewalRefusal | undefined;
+  /** A Budget has no room for it, so it gave back what it had far ahead; once others have done so too, it is decided whether it goes on. */
+  readonly squeezed?: true | undefined;
   /** `modeSequence` of the book that its money was taken from: in another mode it was not in the wallet, or not needed there. */
   readonly fundedIn?: number | undefined;
 }

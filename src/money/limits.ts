@@ -16,6 +16,13 @@ export interface BudgetLimit {
   readonly thresholds: readonly number[];
 }
 
+/** A Budget in the book. Times are ms on Postgres's clock. */
+export interface StandingBudget extends BudgetLimit {
+  readonly made: number;
+  /** Holds of before are to be renewed: they have no part on it, or more than it has now. Known only of one that was changed just now. */
+  readonly rebindAt?: number | undefined;
+}
+
 /** `maxCostUSD` of an object. */
 export interface CostLimit {
   readonly uid: string;

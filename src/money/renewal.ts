@@ -20,6 +20,8 @@ export const FEW_UNITS = 2;
 export const MANY_UNITS = 60;
 /** A refused renewal is tried again after this long (ms) if nothing has woken it before. */
 const TRY_AGAIN = 60_000;
+/** A squeezed hold is renewed after this long (ms): by then others of its Budget have given back what they do not need now. */
+const OTHERS_GIVE_BACK = 2_000;
 /** Work that waits has its part of the next month so many units before this one ends. */
 const UNITS_BEFORE_END = 2;
 
@@ -99,6 +101,7 @@ export function renewAt(hold: Hold, now: number): number | undefined {
   }
   const until = fundedUntil(hold);
   if (until === undefined) return undefined;
+  if (hold.squeezed === true) return now + OTHERS_GIVE_BACK;
   if (hold.refusal !== undefined) return now + TRY_AGAIN;
   const left = Math.max(0, until - now);
   return now + Math.floor(left - Math.min(hold.terms.unitMs, left / 2));

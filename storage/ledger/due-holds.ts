@@ -7,6 +7,8 @@ export interface DueHold {
   readonly key: string;
   /** For the operation `Renew`: a hold that has changed since is left alone. */
   readonly sequence: number;
+  /** It is renewed all the same. */
+  readonly evenIfChanged?: true | undefined;
   /** ms. */
   readonly placedAt: number;
   /** Hears of a renewal that is refused, or works again. */

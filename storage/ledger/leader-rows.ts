@@ -4,11 +4,13 @@ import { openCreditRows, type CreditRows } from './credits.js';
 import { readDueHolds, type DueHolds } from './due-holds.js';
 import { openLimitedCounters, type LimitedCounters } from './limited-counters.js';
 import { openMailRows, type MailRows } from './mails.js';
+import { openReboundHolds, type FindRebound } from './rebound-holds.js';
 import { openProjectionRows, type ProjectionRows } from './projection.js';
 
 export interface LeaderRows extends ProjectionRows, CreditRows, LimitedCounters, MailRows {
   /** As `readDueHolds`. */
   due(now: number, limit: number): Promise<DueHolds>;
+  readonly rebound: FindRebound;
 }
 
 export function openLeaderRows(postgres: Postgres): LeaderRows {
@@ -17,6 +19,7 @@ export function openLeaderRows(postgres: Postgres): LeaderRows {
     ...openCreditRows(postgres),
     ...openMailRows(postgres),
     ...openLimitedCounters(postgres),
+    rebound: openReboundHolds(postgres),
     due: (now, limit) => readDueHolds(postgres, now, limit),
   };
 }

@@ -6,11 +6,12 @@ import type { BookState, CorrectedPosting, Counter, Grant, MonthUsage } from '..
 import { correctionOnce } from '../../src/money/apply.js';
 import { COST, costCounter, WALLET } from '../../src/money/counters.js';
 import type { Hold, Segment } from '../../src/money/hold.js';
-import type { BudgetLimit, WalletMode } from '../../src/money/limits.js';
+import type { StandingBudget, WalletMode } from '../../src/money/limits.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
 import { USD, ZERO } from '../../src/money/usd.js';
 import type { Session } from '../commit/session.js';
 import {
+  BUDGET_COLUMNS,
   budgetOf,
   counterOf,
   COUNTER_COLUMNS,
@@ -119,7 +120,7 @@ interface State extends BookState {
   mode: WalletMode;
   modeSequence: number;
   walletUSD: USD;
-  readonly budgets: Map<string, BudgetLimit>;
+  readonly budgets: Map<string, StandingBudget>;
   readonly caps: Map<string, USD>;
   readonly counters: Map<string, Counter>;
   readonly grants: Map<string, Grant>;
@@ -212,7 +213,7 @@ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, o.org, o.mod
 FROM (SELECT) AS one LEFT JOIN money_orgs o ON o.org = ANY($1::text[])`;
 
 const BUDGETS = `
-SELECT b.org, b.uid, b.name, b.limit_usd, b.action, b.period, b.project, b.selector, b.thresholds
+SELECT ${BUDGET_COLUMNS}
 FROM unnest($1::text[]) AS g(org) JOIN budgets b ON b.org = g.org
 ORDER BY b.org, b.uid`;
 

@@ -1,7 +1,7 @@
 /** Rows of the ledger as the pure book has them, and back. Amounts are text on the way, so that none loses a digit. */
 import type { Counter, Grant } from '../../src/money/book.js';
 import { amountOfHold, type Hold, type Segment } from '../../src/money/hold.js';
-import type { BudgetLimit } from '../../src/money/limits.js';
+import type { StandingBudget } from '../../src/money/limits.js';
 import { renewAt } from '../../src/money/renewal.js';
 import { readUSD, USD, ZERO } from '../../src/money/usd.js';
 import { CURRENT_FORMAT, upcast } from '../formats.js';
@@ -76,16 +76,21 @@ export function grantOf([, uid, amount, remaining, expires]: GrantRow): Grant {
   return { uid, amountUSD: new USD(amount), remainingUSD: new USD(remaining), expires: expires ?? undefined };
 }
 
+/** Columns of a Budget, in the order of `BudgetRow`. */
+export const BUDGET_COLUMNS =
+  'b.org, b.uid, b.name, b.limit_usd, b.action, b.period, b.project, b.selector, b.thresholds, b.made';
+
 export type BudgetRow = [
   org: string,
   uid: string,
   name: string,
   limit: string,
-  action: BudgetLimit['action'],
-  period: BudgetLimit['period'],
+  action: StandingBudget['action'],
+  period: StandingBudget['period'],
   project: string | null,
   selector: string | null,
   thresholds: number[],
+  made: number,
 ];
 
 export function budgetOf([
@@ -98,9 +103,10 @@ export function budgetOf([
   project,
   selector,
   thresholds,
-]: BudgetRow): BudgetLimit {
+  made,
+]: BudgetRow): StandingBudget {
   const scope = { project: project ?? undefined, selector: selector ?? undefined };
-  return { uid, name, limitUSD, action, period, thresholds, ...scope };
+  return { uid, name, limitUSD, action, period, thresholds, made, ...scope };
 }
 
 export function holdOf(format: number, body: string): Hold {

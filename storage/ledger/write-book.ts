@@ -181,14 +181,16 @@ FROM json_to_recordset($1::json) AS g(org text, mode text, sequence bigint, wall
 ON CONFLICT (org) DO UPDATE
 SET mode = excluded.mode, mode_sequence = excluded.mode_sequence, wallet_usd = excluded.wallet_usd`;
 
+// The time since when holds are to be renewed stays until they are (`rebound-holds.ts`).
 const SET_BUDGETS = `
-INSERT INTO budgets (org, uid, name, limit_usd, action, period, project, selector, thresholds)
-SELECT org, uid, name, "limitUSD", action, period, project, selector, thresholds
+INSERT INTO budgets (org, uid, name, limit_usd, action, period, project, selector, thresholds, made, rebind_at)
+SELECT org, uid, name, "limitUSD", action, period, project, selector, thresholds, made, "rebindAt"
 FROM json_to_recordset($1::json) AS g(org text, uid text, name text, "limitUSD" numeric, action text, period text,
-  project text, selector text, thresholds int[])
+  project text, selector text, thresholds int[], made bigint, "rebindAt" bigint)
 ON CONFLICT (org, uid) DO UPDATE
 SET name = excluded.name, limit_usd = excluded.limit_usd, action = excluded.action, period = excluded.period,
-    project = excluded.project, selector = excluded.selector, thresholds = excluded.thresholds`;
+    project = excluded.project, selector = excluded.selector, thresholds = excluded.thresholds,
+    made = excluded.made, rebind_at = coalesce(excluded.rebind_at, budgets.rebind_at)`;
 
 const DROP_BUDGETS = `
 DELETE FROM budgets b USING json_to_recordset($1::json) AS g(org text, uid text) WHERE (b.org, b.uid) = (g.org, g.uid)`;

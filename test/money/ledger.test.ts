@@ -104,15 +104,16 @@ test('a Budget binds the projects and labels of its scope, at admission', (t) =>
   t.deepEqual(names('q', { team: 'x', free: '1' }), ['cost/j', 'cost/s', 'budget/all/2026-11', WALLET]);
 });
 
-test('a Budget that was made later binds running work from its next renewal, and not before', (t) => {
+test('a Budget that is made under running work counts it from then on, and what does not fit in it ends on its reserve', (t) => {
   const s = begin();
   s.applied(NOON, place('j'), bill('j', NOON));
   s.at(NOON, budgetOf('late', '0.01', { period: 'Total' }));
   t.is(s.held('budget/late/total'), '0');
   const refused = s.applied(NOON + 30_000, { op: 'Renew', key: 'j' });
-  t.like(refused.refusal, { by: 'Budget', uid: 'late', availableUSD: '0.01', neededUSD: '0.02' });
+  t.like(refused.refusal, { by: 'Budget', uid: 'late', availableUSD: '0.005', neededUSD: '0.02' });
   t.is(refused.funding, 'Refused');
-  t.is(refused.fundedUntil, NOON + MINUTE, 'what was held stays');
+  t.is(refused.fundedUntil, NOON + 30_000);
+  t.deepEqual([s.spent('budget/late/total'), s.held('budget/late/total')], ['0.005', '0.01']);
   s.at(NOON + 31_000, budgetOf('late', '5', { period: 'Total' }));
   const restored = s.applied(NOON + 40_000, { op: 'Renew', key: 'j' });
   t.is(restored.funding, 'Restored');
@@ -140,7 +141,10 @@ test('a Budget below what is spent already refuses all, and a deleted one binds 
   s.applied(NOON + MINUTE, { op: 'Renew', key: 'j' });
   s.at(NOON + MINUTE, budgetOf('b', '0.000000001'));
   t.like(s.at(NOON + MINUTE, place('k')), { outcome: 'Refused', availableUSD: '0.00' });
+  t.is(s.applied(NOON + MINUTE, { op: 'Renew', key: 'j' }).refusal, undefined, 'it gives back what it has far ahead');
+  t.is(s.held('budget/b/2026-11'), '0.03');
   t.like(s.applied(NOON + 2 * MINUTE, { op: 'Renew', key: 'j' }).refusal, { uid: 'b' });
+  t.is(s.held('budget/b/2026-11'), '0.01', 'its reserve');
   s.at(NOON + 2 * MINUTE, { op: 'DropBudget', uid: 'b' });
   s.applied(NOON + 2 * MINUTE, place('k'));
   t.is(s.applied(NOON + 3 * MINUTE, { op: 'Renew', key: 'j' }).refusal, undefined);
@@ -156,11 +160,11 @@ test('a Budget that is deleted while holds name it keeps their counters, and the
   t.is(s.spent('budget/b/2026-11'), '0.005');
 });
 
-test('a lowered Budget ends running work at its next renewal, and a raised one lets it go on', (t) => {
+test('a lowered Budget ends running work on its reserve, and a raised one lets it go on', (t) => {
   const s = begin(budgetOf('b', '1'));
   s.applied(NOON, place('j'), bill('j', NOON));
   s.at(NOON, budgetOf('b', '0.01'));
-  t.like(s.applied(NOON + 10_000, { op: 'Renew', key: 'j' }), { funding: 'Refused', fundedUntil: NOON + MINUTE });
+  t.like(s.applied(NOON + 10_000, { op: 'Renew', key: 'j' }), { funding: 'Refused', fundedUntil: NOON + 10_000 });
   t.is(s.applied(NOON + 20_000, { op: 'Renew', key: 'j' }).funding, undefined, 'it is said once');
   s.at(NOON + 20_000, budgetOf('b', '1'));
   t.is(s.applied(NOON + 30_000, { op: 'Renew', key: 'j' }).funding, 'Restored');
@@ -204,7 +208,7 @@ test('a full next month does not stop what this month pays for, and no use of it
   s.applied(start, place('j'), bill('j', start));
   s.at(start, {
     op: 'SetBudget',
-    budget: { uid: 'd', name: 'd', limitUSD: '0.001', action: 'Block', period: 'Monthly', thresholds: [] },
+    budget: { uid: 'd', name: 'd', limitUSD: '0.02', action: 'Block', period: 'Monthly', thresholds: [] },
   });
   t.like(s.applied(start + 30_000, { op: 'Renew', key: 'j' }).refusal, { uid: 'd' });
   s.applied(MONTH_END + 5 * MINUTE, { op: 'Release', key: 'j' });
@@ -391,14 +395,16 @@ test('an operation that no book can carry out is refused before it reaches one',
     t.throws(() => checkOperation(operation), { instanceOf: RangeError }, JSON.stringify(operation));
 });
 
-test('what is given back counts where its charge did, and in no Budget that was made since', (t) => {
+test('what is given back counts where its charge did, and where a Budget that was made since began with it', (t) => {
   const s = begin();
   s.applied(NOON, place('j'), bill('j', NOON), { op: 'Renew', key: 'j' });
-  s.applied(NOON + MINUTE, { op: 'Renew', key: 'j' }, budgetOf('b', '9', { period: 'Total' }));
+  s.applied(NOON + MINUTE, { op: 'Renew', key: 'j' }, budgetOf('b', '9', { period: 'Total' }), budgetOf('m', '9'));
+  t.is(s.spent('budget/m/2026-11'), '0.01');
   s.applied(NOON + 2 * MINUTE, { op: 'Renew', key: 'j' });
   s.applied(NOON + 3 * MINUTE, { op: 'Renew', key: 'j' });
-  t.is(s.spent('budget/b/total'), '0.01', 'the minute since it had a part there');
+  t.is(s.spent('budget/b/total'), '0.02', 'the minutes since it was made');
   s.applied(NOON + 3 * MINUTE, { op: 'Release', key: 'j', covered: ['Running'] });
   t.is(s.spent('cost/j'), '0');
   t.is(s.spent('budget/b/total'), '0');
+  t.is(s.spent('budget/m/2026-11'), '0');
 });

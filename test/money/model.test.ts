@@ -129,7 +129,7 @@ test('in any order of operations the book says yes and no where a plain ledger d
           const expected = [model.spent(name), model.held(name)];
           const found = [signed(counter.spentUSD), signed(counter.heldUSD)];
           if (found.join() !== expected.join())
-            throw new Error(`${name}: ${found.join()}, expected ${expected.join()}`);
+            throw new Error(`${name}: ${found.join()}, expected ${expected.join()}: ${JSON.stringify(history)}`);
           if (counter.heldUSD.isNegative() && !counter.heldUSD.isZero())
             throw new Error(`${name} holds less than nothing`);
         }

@@ -8,7 +8,7 @@ import type { MoneyOperation, OperationResult } from '../../src/money/operation.
 
 const HOUR = 3_600_000n;
 type Place = Extract<MoneyOperation, { op: 'Place' }>;
-type Budget = Extract<MoneyOperation, { op: 'SetBudget' }>['budget'];
+type Budget = Extract<MoneyOperation, { op: 'SetBudget' }>['budget'] & { readonly made: number };
 
 interface ModelHold {
   readonly place: Place;
@@ -21,6 +21,9 @@ interface ModelHold {
   charges: { segment: Segment; month: string; amount: bigint; counters: string[]; paid: boolean }[];
   /** How often the mode had changed when its money was taken. */
   fundedIn: number;
+  /** Of its last renewal. */
+  refused: boolean;
+  squeezed: boolean;
 }
 
 export const nano = (text: string): bigint => {
@@ -35,6 +38,7 @@ const ceilDiv = (a: bigint, b: bigint): bigint => (a + b - 1n) / b;
 const up = (ms: bigint, increment: number): bigint => ceilDiv(ms, BigInt(increment)) * BigInt(increment);
 const month = (at: number): string => new Date(at).toISOString().slice(0, 7);
 const monthEnd = (at: number): number => Date.UTC(new Date(at).getUTCFullYear(), new Date(at).getUTCMonth() + 1);
+const uidOf = (counter: string): string => counter.split('/')[1] ?? '';
 const isMonthly = (counter: string): boolean => /^budget\/.*\/\d/.test(counter);
 
 /** What only the book knows. */
@@ -84,7 +88,7 @@ export function openModel(): Model {
     const budget = budgets.get(uid);
     return budget?.action === 'Block' ? nano(budget.limitUSD) : undefined;
   };
-  const covers = (budget: Budget, project: string, team: string | undefined): boolean =>
+  const covers = (budget: Pick<Budget, 'project' | 'selector'>, project: string, team: string | undefined): boolean =>
     (budget.project ?? project) === project && (budget.selector ?? `team=${team}`) === `team=${team}`;
   const binding = ({ payer }: Place, at: number): string[] => [
     ...payer.costs.map(({ uid }) => `cost/${uid}`),
@@ -93,6 +97,22 @@ export function openModel(): Model {
       .map(({ uid, period }) => `budget/${uid}/${period === 'Total' ? 'total' : month(at)}`),
     'wallet',
   ];
+  /** Budgets of which a hold has no part, as they were made since. */
+  const lateFor = (hold: ModelHold): Budget[] => {
+    const has = new Set([...hold.parts.keys()].filter((name) => name.startsWith('budget/')).map(uidOf));
+    const { project, labels } = hold.place.payer;
+    return [...budgets.values()].filter((budget) => !has.has(budget.uid) && covers(budget, project, labels['team']));
+  };
+  const lateCounters = (late: readonly Budget[], at: number): string[] =>
+    late
+      .filter(({ period, made }) => (period === 'Total' ? at >= made : month(at) >= month(made)))
+      .map(({ uid, period }) => `budget/${uid}/${period === 'Total' ? 'total' : month(at)}`);
+  /** Where else this use of a month counts: it was there when these were made in that month. */
+  const openings = (counters: readonly string[], project: string, team: string | undefined, at: string): string[] =>
+    [...budgets.values()]
+      .filter((budget) => budget.period === 'Monthly' && month(budget.made) === at && covers(budget, project, team))
+      .map(({ uid }) => `budget/${uid}/${at}`)
+      .filter((counter) => !counters.includes(counter));
   const reserve = (hold: Pick<ModelHold, 'place' | 'billing'>): bigint =>
     ceilDiv(
       max(nano(hold.place.terms.rateUSDPerHour), hold.billing?.rate ?? 0n) * BigInt(hold.place.terms.reserveMs),
@@ -158,24 +178,27 @@ export function openModel(): Model {
     pay(amount, paid);
     hold.charges.push({ segment, month: at, amount, counters, paid });
   }
-  function settle(hold: ModelHold, segment: Segment, at: string, byService: readonly Segment[]): void {
+  function settle(hold: ModelHold, segment: Segment, used: number, byService: readonly Segment[]): void {
     const due = (hold.accrued * 2n + HOUR) / (2n * HOUR) - hold.settled;
     if (due <= 0n) return;
-    const counters = countersIn(hold.parts, at);
-    const has = counters.reduce((least, counter) => min(least, hold.parts.get(counter) ?? 0n), due);
+    const at = month(used);
+    const own = countersIn(hold.parts, at);
+    const counters = [...own, ...lateCounters(lateFor(hold), used)];
+    const has = own.reduce((least, counter) => min(least, hold.parts.get(counter) ?? 0n), due);
     const amount = byService.includes(segment) ? 0n : has;
-    for (const counter of counters) hold.parts.set(counter, (hold.parts.get(counter) ?? 0n) - amount);
+    for (const [counter, left] of hold.parts) if (own.includes(counter)) hold.parts.set(counter, left - amount);
     if (amount > 0n) count(hold, counters, segment, at, amount, prepaid && hold.fundedIn === modeChanges);
     hold.settled += due;
   }
   function charge(hold: ModelHold, until: number, byService: readonly Segment[] = []): void {
     while (hold.billing !== undefined && hold.billing.since < until) {
       const { since, rate, segment } = hold.billing;
-      const end = Math.min(until, monthEnd(since));
+      const made = lateFor(hold).filter((budget) => budget.period === 'Total' && budget.made > since);
+      const end = Math.min(until, monthEnd(since), ...made.map((budget) => budget.made));
       hold.accrued += rate * BigInt(end - since);
       hold.billedMs += BigInt(end - since);
       hold.billing.since = end;
-      settle(hold, segment, month(since), byService);
+      settle(hold, segment, since, byService);
     }
   }
   function finish(hold: ModelHold, until: number, byService: readonly Segment[]): void {
@@ -185,9 +208,13 @@ export function openModel(): Model {
       const whole = up(hold.billedMs, hold.place.terms.incrementMs);
       hold.accrued += hold.billing.rate * (whole - hold.billedMs);
       hold.accrued = max(hold.accrued, nano(hold.place.terms.minimumUSD) * HOUR);
-      settle(hold, 'Teardown', month(at), byService);
+      settle(hold, 'Teardown', at, byService);
       for (const one of [...hold.charges])
-        if (byService.includes(one.segment)) count(hold, one.counters, one.segment, one.month, -one.amount, one.paid);
+        if (byService.includes(one.segment)) {
+          const { project, labels } = hold.place.payer;
+          const counters = [...one.counters, ...openings(one.counters, project, labels['team'], one.month)];
+          count(hold, counters, one.segment, one.month, -one.amount, one.paid);
+        }
     }
     holds.delete(hold.place.key);
   }
@@ -208,6 +235,7 @@ export function openModel(): Model {
       },
       charges: [],
       fundedIn: modeChanges,
+      ...{ refused: false, squeezed: false },
     };
     const parts = split(hold, need(hold, 1), now);
     const poor = [...parts].filter(([counter, amount]) => amount > 0n && (free(counter) ?? amount) < amount);
@@ -231,17 +259,39 @@ export function openModel(): Model {
     );
     const least = split(hold, hold.billing === undefined ? (total ?? 0n) : need(hold, 1), now);
     if (answer.outcome !== 'Applied' || after === undefined) return 'a renewal was not carried out';
-    if (answer.refusal !== undefined) return lacks(least) ? undefined : 'a wrong no to a renewal';
     const taken = new Map(after.parts.map(({ counter, amountUSD }) => [counter, nano(amountUSD)]));
+    const linesOf = (parts: ReadonlyMap<string, bigint>): string => [...parts].map(String).toSorted().join(' ');
+    if (lacks(least)) {
+      const { parts, squeezed } = keptBy(hold, total ?? 0n, now);
+      if ((answer.refusal === undefined) !== squeezed) return squeezed ? 'a wrong no to a renewal' : 'a wrong yes';
+      if (linesOf(parts) !== linesOf(taken)) return `a renewal kept ${linesOf(taken)}, not ${linesOf(parts)}`;
+      Object.assign(hold, { parts: taken, squeezed, refused: !squeezed });
+      return undefined;
+    }
+    if (answer.refusal !== undefined) return 'a wrong no to a renewal';
     if (lacks(taken)) return 'a wrong yes to a renewal';
     const amount = taken.get('wallet') ?? 0n;
-    const linesOf = (parts: ReadonlyMap<string, bigint>): string => [...parts].map(String).toSorted().join(' ');
     if (linesOf(split(hold, amount, now)) !== linesOf(taken)) return 'a renewal has other parts than its amount gives';
     if (amount < (least.get('wallet') ?? 0n) || amount > max(total ?? 0n, need(hold, 60)))
       return `a renewal took ${amount}`;
-    hold.parts = taken;
-    hold.fundedIn = modeChanges;
+    Object.assign(hold, { parts: taken, fundedIn: modeChanges, squeezed: false, refused: false });
     return undefined;
+  }
+  /** What a hold keeps that gets nothing: no more than it had, and parts of that on Budgets that were made since. */
+  function keptBy(hold: ModelHold, total: bigint, now: number): { parts: Map<string, bigint>; squeezed: boolean } {
+    const late = lateCounters(lateFor(hold), now);
+    const whole = split(hold, total, now);
+    const parts = new Map([...hold.parts, ...late.map((counter) => [counter, whole.get(counter) ?? 0n] as const)]);
+    const isOver = binding(hold.place, now).some((counter) => {
+      const room = free(counter);
+      if (!counter.startsWith('budget/') || !parts.has(counter) || room === undefined) return false;
+      return room < (late.includes(counter) ? (parts.get(counter) ?? 0n) : 0n);
+    });
+    if (hold.billing === undefined || !isOver) return { parts, squeezed: false };
+    const squeezed = !hold.squeezed && !hold.refused && total > need(hold, 2);
+    const wanted = split(hold, need(hold, squeezed ? 2 : 0), now);
+    const less = [...parts].filter(([counter]) => wanted.has(counter));
+    return { squeezed, parts: new Map(less.map(([name, amount]) => [name, min(amount, wanted.get(name) ?? 0n)])) };
   }
 
   function correct(
@@ -257,8 +307,9 @@ export function openModel(): Model {
     if (answer.outcome !== 'Applied') return 'a correction was not carried out';
     once.add(`correction/${outside}`);
     corrections.set(key, corrected);
-    for (const counter of use.counters) spentOn.set(counter, spent(counter) + amount);
     const { project = '', labels = {} } = use.usage ?? {};
+    for (const counter of [...use.counters, ...openings(use.counters, project, labels['team'], use.period)])
+      spentOn.set(counter, spent(counter) + amount);
     uses.push({ project, team: labels['team'], month: use.period, amount });
     pay(
       amount,
@@ -299,9 +350,9 @@ export function openModel(): Model {
       }
       case 'SetBudget': {
         const { budget } = operation;
-        const known = budgets.has(budget.uid);
-        budgets.set(budget.uid, budget);
-        if (known || budget.period === 'Total') return undefined;
+        const known = budgets.get(budget.uid);
+        budgets.set(budget.uid, { ...budget, made: known?.made ?? now });
+        if (known !== undefined || budget.period === 'Total') return undefined;
         const counter = `budget/${budget.uid}/${month(now)}`;
         for (const use of uses)
           if (use.month === month(now) && covers(budget, use.project, use.team))

@@ -207,12 +207,13 @@ scenario(
 );
 
 scenario(
-  'a Budget is made, lowered and deleted while work runs: it binds from the next renewal, and then no more',
+  'a Budget is made, lowered and deleted while work runs: it counts and binds that work at once, and then no more',
   async (t, scene) => {
     const {
       ask,
       work,
       spent,
+      held,
       arena: { move, now },
     } = scene;
     await ask(RICH);
@@ -222,13 +223,44 @@ scenario(
     await ask(renew('a'), budget('b', '1', { period: 'Monthly' }));
     t.is(Number(await spent(counter)).toFixed(2), '0.01', 'what the month had used');
     await move(MINUTE);
-    await ask(renew('a'), budget('b', '0.02', { period: 'Monthly' }));
-    const [lowered] = await ask(renew('a'));
-    t.like(lowered, { outcome: 'Applied', funding: 'Refused' });
+    await ask(renew('a'));
+    t.is(Number(await spent(counter)).toFixed(2), '0.02');
+    t.true(new USD(await held(counter)).gt('0.1'), 'far ahead');
+    await ask(budget('b', '0.02', { period: 'Monthly' }));
+    t.like((await ask(renew('a')))[0], { outcome: 'Applied', funding: undefined });
+    t.is(Number(await held(counter)).toFixed(2), '0.03', 'given back but for two units and the reserve');
+    t.like((await ask(renew('a')))[0], { outcome: 'Applied', funding: 'Refused' });
+    t.is(Number(await held(counter)).toFixed(2), '0.01', 'the reserve');
     t.is(await work('b'), 'HoldRefused');
     await ask({ op: 'DropBudget', uid: 'b' });
     t.like((await ask(renew('a')))[0], { outcome: 'Applied', funding: 'Restored' });
     t.is(await work('b'), 'Committed');
+  },
+);
+
+scenario(
+  'a Budget is deleted and made again under work that is paid far ahead: each counts all that the month used',
+  async (t, scene) => {
+    const {
+      ask,
+      work,
+      end,
+      spent,
+      arena: { move, now },
+    } = scene;
+    await ask(RICH, budget('b-0', '5', { period: 'Monthly' }));
+    if (periodEnd(now()) - now() < HOUR) await move(HOUR);
+    await work('a', bill('a'), renew('a'));
+    for (let i = 1; i <= 3; i++) {
+      await move(10 * MINUTE);
+      const again = budget(`b-${i}`, '5', { period: 'Monthly' });
+      await ask({ op: 'DropBudget', uid: `b-${i - 1}` }, again, budget(`t-${i}`, '5'));
+    }
+    await move(10 * MINUTE);
+    await end('a');
+    const month = new Date(now()).toISOString().slice(0, 7);
+    t.is(Number(await spent(`budget/b-3/${month}`)).toFixed(2), '0.40');
+    t.is(Number(await spent('budget/t-2/total')).toFixed(2), '0.20', 'since it was made');
   },
 );
 

@@ -4,6 +4,7 @@
  * holds at the end what the book holds.
  */
 import { balanceOf, EMPTY_BOOK, openBook, type Book } from '../../src/money/book.js';
+import { lateBudgets } from '../../src/money/late-budgets.js';
 import type { MoneyOperation, OperationResult } from '../../src/money/operation.js';
 import type { USD } from '../../src/money/usd.js';
 import type { DecidedMoney } from '../../storage/commit/transaction.js';
@@ -96,6 +97,7 @@ export function openMoneyLog(postgres: Postgres): MoneyLog {
         const [stored, expected] = [await storedState(postgres, org), stateOf(book, last?.now ?? 0)];
         for (const what of Object.keys(expected) as (keyof typeof expected)[])
           same(`what is stored of ${what}`, ...without(stored[what], expected[what]));
+        same('holds that no Budget will bind', await unbound(postgres, org, book), []);
         // Holds without an object are of owners that were never made.
         const wrong = (await auditLedger(postgres, org)).filter(
           (finding) => finding.type !== 'OrphanHold' || finding.owner.uid.startsWith('uid-'),
@@ -111,6 +113,15 @@ export function openMoneyLog(postgres: Postgres): MoneyLog {
       }
     },
   };
+}
+
+/** I7: a hold without a part on a Budget that covers it is renewed soon. */
+async function unbound(postgres: Postgres, org: string, book: Book): Promise<readonly string[]> {
+  const marked = new Set((await postgres.readRows<[string]>(MARKED, [org])).map(([uid]) => uid));
+  const unmarked = [...book.budgets.values()].filter(({ uid }) => !marked.has(uid));
+  return [...book.holds.values()].flatMap((hold) =>
+    lateBudgets(hold, unmarked).map(({ uid }) => `${hold.key} without ${uid}`),
+  );
 }
 
 /** Commits in the order of their versions, then operations without an object. */
@@ -203,6 +214,10 @@ function without(found: readonly string[], expected: readonly string[]): [readon
   return [found.filter((line) => !expected.includes(line)), expected.filter((line) => !found.includes(line))];
 }
 
+const MARKED = {
+  name: 'marked Budgets',
+  text: 'SELECT uid FROM budgets WHERE org = $1 AND rebind_at IS NOT NULL',
+};
 const FATES = {
   name: 'fates of transactions',
   text: 'SELECT id, pg_xact_status(id::xid8) FROM (SELECT DISTINCT id FROM unnest($1::text[]) AS g(id)) g',

@@ -2,6 +2,7 @@
 import type { Segment, Terms } from '../../src/money/hold.js';
 import type { BudgetLimit } from '../../src/money/limits.js';
 import { periodEnd } from '../../src/money/counters.js';
+import { openReboundHolds } from '../../storage/ledger/rebound-holds.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
 import { USD } from '../../src/money/usd.js';
 import { address, insert, remove, update } from './fixtures.js';
@@ -161,8 +162,20 @@ export async function runSchedule({ org, seed, operations }: Schedule, arena: Ar
     if (result.outcome === 'Committed') works.delete(name);
   }
 
+  const findRebound = openReboundHolds(arena.postgres);
+  /** As the process that holds the lease does, for all orgs. */
+  async function rebind(): Promise<void> {
+    const { due, done } = await findRebound(20);
+    for (const [of, holds] of due) {
+      const renewals = holds.map(({ key: held }): MoneyOperation => ({ op: 'Renew', key: held }));
+      if ((await arena.ledger(of, renewals)).outcome !== 'Committed') return;
+    }
+    await done();
+  }
+
   async function step(): Promise<void> {
-    const dice = random.below(100);
+    const dice = random.below(110);
+    if (dice >= 100) return rebind();
     if (dice < 26) return object();
     if (dice < 38) return arena.move(random.below(90_000));
     if (dice === 38) return arena.move(random.of([2 * HOUR, 33 * 24 * HOUR]));

@@ -4,6 +4,7 @@ import { renewHolds } from '../../../actors/money/renewals.js';
 import type { Delivery } from '../../../actors/mailbox.js';
 import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 import type { DueHold } from '../../../storage/ledger/due-holds.js';
+import type { ReboundHolds } from '../../../storage/ledger/rebound-holds.js';
 import type { LedgerResult } from '../../../storage/commit/request.js';
 
 interface World {
@@ -30,6 +31,7 @@ async function rounds(
   ledger: (org: string, operations: readonly MoneyOperation[], world: World) => LedgerResult,
   due: Record<string, DueHold[]>,
   delivered: (told: number) => Delivery = () => 'Done',
+  rebound: () => ReboundHolds = () => ({ due: new Map(), done: () => Promise.resolve() }),
 ): Promise<World> {
   const world: World = { due: new Map(Object.entries(due)), members: [], told: [], problems: [] };
   const stop = new AbortController();
@@ -41,6 +43,7 @@ async function rounds(
         if (begun > after) stop.abort();
         return Promise.resolve(new Map(world.due));
       },
+      rebound: () => Promise.resolve(rebound()),
       refused: () => new Map(),
       ledger(org, operations) {
         world.members.push([org, operations.length]);
@@ -108,4 +111,42 @@ test('a refusal is told until its owner has heard it and then no more, and a hol
     o: [hold('queued')],
   });
   t.deepEqual(queued.told, [], 'nothing runs that would end');
+});
+
+test('holds of a new Budget are renewed behind those that are due, whatever has become of them, and are done when the ledger has taken them', async (t) => {
+  for (const [answers, expected] of [
+    [true, 1],
+    [false, 0],
+  ] as const) {
+    const sequences: (number | undefined)[] = [];
+    let done = 0;
+    await rounds(
+      1,
+      (_org, operations) => {
+        for (const one of operations) if (one.op === 'Renew') sequences.push(one.sequence);
+        return answers ? all(operations, { outcome: 'Applied' }) : { outcome: 'Unavailable', message: 'away' };
+      },
+      { o: [hold('due')] },
+      () => 'Done',
+      () => ({
+        due: new Map([['o', [{ ...hold('bound'), evenIfChanged: true }]]]),
+        done: () => Promise.resolve(void (done += 1)),
+      }),
+    );
+    t.deepEqual(sequences, [1, undefined]);
+    t.is(done, expected);
+  }
+});
+
+test('a refused hold that has given money back tells that it ends earlier, and says nothing of less than a second', async (t) => {
+  const ends = [90_000, 89_500, 30_000, 30_000];
+  const { told } = await rounds(
+    ends.length,
+    (_org, operations, world) => all(operations, { ...REFUSED, fundedUntil: ends[world.members.length - 1] ?? 0 }),
+    { o: [hold('a')] },
+  );
+  t.deepEqual(told, [
+    ['a', 'FundingRefused'],
+    ['a', 'FundingRefused'],
+  ]);
 });
