@@ -138,6 +138,46 @@ test('a Job whose Budget is used up ends gracefully, waits, and goes on when the
   t.deepEqual(await moneyEvents('Job/job'), ['job.funding_lost', 'job.funding_restored']);
 });
 
+test('a Budget that is made under a running Job shows its spending within seconds, and made again without room for it ends it gracefully', async (t) => {
+  const work = { command: ENDS_WHEN_ASKED, resources: SMALL };
+  await post(JOBS, 'Job', 'late', work, { labels: { team: 'late' } });
+  // Nothing limits it, so it is paid for minutes ahead.
+  const heldBy = async (): Promise<number> =>
+    Number(valueAt((await owner.get(`${JOBS}/late`)).body, 'status', 'cost', 'heldUSD'));
+  await until('it is paid far ahead', async () => (await heldBy()) > 100, LONG_MS);
+  const spec = { limitUSD: '900', scope: { selector: { matchLabels: { team: 'late' } } } };
+  await post(BUDGETS, 'Budget', 'late', spec);
+  const bound = await once(
+    `${BUDGETS}/late`,
+    'counts what is held',
+    (one) => Number(valueAt(one, 'status', 'heldUSD')) > 100,
+  );
+  t.true(Number(valueAt(bound, 'status', 'spentUSD')) > 0);
+  t.is(textAt((await owner.get(`${JOBS}/late`)).body, 'status', 'phase'), 'Running');
+
+  t.is((await owner.remove(`${BUDGETS}/late`)).status, 200);
+  await post(BUDGETS, 'Budget', 'late', { ...spec, limitUSD: '1' });
+  const waiting = await once(`${JOBS}/late`, 'waits', (job) => condition(job, 'Funded').startsWith('False'));
+  t.is(outcomeOf(waiting), 'Pending BudgetExceeded');
+  t.regex((await owner.get(`${JOBS}/late/logs`)).text, /asked/);
+  const [attempt] = await attempts('svc.dev/job=late');
+  t.is(outcomeOf(attempt), 'Cancelled Unfunded');
+  const spent = await until(
+    'all is posted',
+    async () => {
+      const { body } = await owner.get(`${BUDGETS}/late`);
+      const total = textAt((await owner.get(`${JOBS}/late`)).body, 'status', 'cost', 'totalUSD');
+      return valueAt(body, 'status', 'heldUSD') === '0.00' && textAt(body, 'status', 'spentUSD') === total
+        ? total
+        : undefined;
+    },
+    LONG_MS,
+  );
+  t.true(Number(spent) > 1, 'all that the Job has cost in this month, though the Budget is younger');
+  await set(`${BUDGETS}/late`, { limitUSD: '900' });
+  await once(`${JOBS}/late`, 'ends', phaseIs('Succeeded'));
+});
+
 test('a Sandbox and a Workspace that run out of money stop with their files saved, and start again only by a client', async (t) => {
   await budget('box', '30');
   const labels = { team: 'box' };
