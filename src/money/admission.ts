@@ -87,7 +87,7 @@ export function renewedParts(book: Book, hold: Hold, now: number): Renewal {
   if (hold.billing === undefined || !isOver(book, kept, late, countersAt(now)))
     return { outcome: 'Refused', parts: kept, counter, refusal };
   const few = neededFor(hold, FEW_UNITS);
-  if (hold.squeezed === undefined && hold.refusal === undefined && held.gt(few))
+  if (hold.refusal === undefined && held.gt(few))
     return { outcome: 'Renewed', parts: atMost(kept, split(few)), squeezed: true };
   return { outcome: 'Refused', parts: atMost(kept, split(neededFor(hold, 0))), counter, refusal };
 }

@@ -61,6 +61,7 @@ test('what gives back for want of room is refused at the next renewal, keeps its
   t.is(s.applied(NOON, renew('j')).funding, undefined);
   t.is(s.held('budget/b/total'), '0.03', 'two units and the reserve');
   t.like(s.applied(NOON + 2_000, renew('j')), { funding: 'Refused', fundedUntil: NOON + 2_000 });
+  t.is(renewAt(s.hold('j'), NOON + 2_000), NOON + 2_000 + MINUTE);
   s.applied(NOON + 32_000, release('j'));
   t.is(s.spent('budget/b/total'), s.spent('cost/j'));
   t.deepEqual(
@@ -68,6 +69,15 @@ test('what gives back for want of room is refused at the next renewal, keeps its
     ['grants/g'],
     'the credit alone: what was held before payments began is not taken from it',
   );
+});
+
+test('what the wallet has refused is not said to have money because it gives back for a Budget', (t) => {
+  const s = begin();
+  s.applied(NOON, place('j'), bill('j', NOON), renew('j'));
+  s.at(NOON, PREPAID);
+  t.like(s.applied(NOON, renew('j')), { funding: 'Refused', fundedUntil: NOON + HOUR });
+  s.at(NOON, total('b', '0.001'));
+  t.like(s.applied(NOON, renew('j')), { funding: undefined, fundedUntil: NOON, refusal: { by: 'Wallet' } });
 });
 
 test('work that waits keeps its first hold under a new Budget without room for it, which counts it', (t) => {

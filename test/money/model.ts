@@ -23,7 +23,6 @@ interface ModelHold {
   fundedIn: number;
   /** Of its last renewal. */
   refused: boolean;
-  squeezed: boolean;
 }
 
 export const nano = (text: string): bigint => {
@@ -235,7 +234,7 @@ export function openModel(): Model {
       },
       charges: [],
       fundedIn: modeChanges,
-      ...{ refused: false, squeezed: false },
+      refused: false,
     };
     const parts = split(hold, need(hold, 1), now);
     const poor = [...parts].filter(([counter, amount]) => amount > 0n && (free(counter) ?? amount) < amount);
@@ -265,7 +264,7 @@ export function openModel(): Model {
       const { parts, squeezed } = keptBy(hold, total ?? 0n, now);
       if ((answer.refusal === undefined) !== squeezed) return squeezed ? 'a wrong no to a renewal' : 'a wrong yes';
       if (linesOf(parts) !== linesOf(taken)) return `a renewal kept ${linesOf(taken)}, not ${linesOf(parts)}`;
-      Object.assign(hold, { parts: taken, squeezed, refused: !squeezed });
+      Object.assign(hold, { parts: taken, refused: !squeezed });
       return undefined;
     }
     if (answer.refusal !== undefined) return 'a wrong no to a renewal';
@@ -274,7 +273,7 @@ export function openModel(): Model {
     if (linesOf(split(hold, amount, now)) !== linesOf(taken)) return 'a renewal has other parts than its amount gives';
     if (amount < (least.get('wallet') ?? 0n) || amount > max(total ?? 0n, need(hold, 60)))
       return `a renewal took ${amount}`;
-    Object.assign(hold, { parts: taken, fundedIn: modeChanges, squeezed: false, refused: false });
+    Object.assign(hold, { parts: taken, fundedIn: modeChanges, refused: false });
     return undefined;
   }
   /** What a hold keeps that gets nothing: no more than it had, and parts of that on Budgets that were made since. */
@@ -288,7 +287,7 @@ export function openModel(): Model {
       return room < (late.includes(counter) ? (parts.get(counter) ?? 0n) : 0n);
     });
     if (hold.billing === undefined || !isOver) return { parts, squeezed: false };
-    const squeezed = !hold.squeezed && !hold.refused && total > need(hold, 2);
+    const squeezed = !hold.refused && total > need(hold, 2);
     const wanted = split(hold, need(hold, squeezed ? 2 : 0), now);
     const less = [...parts].filter(([counter]) => wanted.has(counter));
     return { squeezed, parts: new Map(less.map(([name, amount]) => [name, min(amount, wanted.get(name) ?? 0n)])) };

@@ -59,6 +59,7 @@ test('what was not renewed is found again, also by the next process, and a Budge
   const f = await openFixture(t);
   const keys = names('o-1', 0, 6);
   await ledger(f, 'o-1', ...keys.map((key) => place(key, `uid-${key}`, '1')), budget('b', '9'));
+  await ledger(f, 'o-1', budget('b', '10'));
   const find = openReboundHolds(f.store.postgres);
   const first = async (): Promise<unknown> => (await find(3)).due.get('o-1')?.map(({ key }) => key);
   t.deepEqual(await first(), keys.slice(0, 3));
@@ -67,14 +68,18 @@ test('what was not renewed is found again, also by the next process, and a Budge
   t.deepEqual(await first(), keys.slice(3));
   t.deepEqual(await marked(f), ['b']);
 
-  // Another process begins anew. In its second round the Budget is lowered below what is held, and another one is made.
+  // Another process begins anew. In its second round the Budget is lowered below what is held, and another one is made,
+  // in whose scope there is nothing.
   for (const key of keys) await ledger(f, 'o-1', { op: 'Renew', key });
   const rounds = await allRounds(f, 3, async (round) => {
-    if (round === 2) await ledger(f, 'o-1', budget('b', '5'), budget('c', '9'));
+    if (round === 2) await ledger(f, 'o-1', budget('b', '5'), budget('c', '9', { selector: 'team=x' }));
   });
   const whole = [keys.slice(0, 3), keys.slice(3), []];
   t.deepEqual(rounds, [...whole, ...whole]);
-  await ledger(f, 'o-1', budget('b', '4', { action: 'Notify' }), budget('c', '100'), { op: 'DropBudget', uid: 'b' });
+  await ledger(f, 'o-1', budget('b', '4', { action: 'Notify' }), budget('c', '7', { selector: 'team=x' }), {
+    op: 'DropBudget',
+    uid: 'b',
+  });
   t.deepEqual(await marked(f), [], 'that binds nobody more than before');
   await ledger(f, 'o-1', budget('d', '9'), { op: 'DropBudget', uid: 'd' });
   t.deepEqual(await marked(f), [], 'nor does one that is gone');
