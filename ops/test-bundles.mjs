@@ -35,10 +35,16 @@ const TOGETHER = {
 
 /**
  * The other files of these rooms share so many processes, in which they take turns: to load what they test is most of the processor time of a
- * small file. Those of ALONE are large, and keep a process to themselves.
+ * small file. Those of ALONE are large, or count turns of the loop, and keep a process to themselves.
  */
 const IN_TURN = { actors: 2, engines: 2, http: 3, ops: 1, storage: 2 };
-const ALONE = ['engines/namespaces.', 'engines/runner.', 'engines/warm-pool.', 'storage/ledger-schedules.'];
+const ALONE = [
+  'actors/slices.',
+  'engines/namespaces.',
+  'engines/runner.',
+  'engines/warm-pool.',
+  'storage/ledger-schedules.',
+];
 /** What makes a file unfit for that: it sets up or measures the whole process, or it starts services of its own, and is large. */
 const OF_THE_PROCESS = /\btest\.(before|after|serial)|\bprocess\.(env|on|once|umask|memoryUsage)\b|\bstartRunning\b/;
 
