@@ -159,10 +159,10 @@ function messageOf(
   now: number,
 ): ObjectMessage | undefined {
   const name = parseCounter(counter.counter);
-  const { spentUSD, heldUSD, segments, covered } = counter;
+  const { spentUSD, heldUSD, holders, segments, covered } = counter;
   if (name.of === 'Cost') {
     const cost: CostFigures = {
-      ...{ totalUSD: spentUSD.toFixed(), heldUSD: heldUSD.toFixed(), covered },
+      ...{ totalUSD: spentUSD.toFixed(), heldUSD: heldUSD.toFixed(), holders, covered },
       segments: Object.fromEntries(Object.entries(segments).map(([segment, amount]) => [segment, amount.toFixed()])),
       ...billing.get(name.uid),
     };

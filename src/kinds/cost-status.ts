@@ -62,11 +62,12 @@ function statusFields({ schema }: Kind): object {
 }
 
 function costOf(object: ApiObject, figures: CostFigures, ended: boolean): Cost {
-  const { totalUSD, heldUSD, rateUSDPerHour, fundedUntil } = figures;
+  const { totalUSD, heldUSD, holders, rateUSDPerHour, fundedUntil } = figures;
   const { maxCostUSD } = (object.spec ?? {}) as { readonly maxCostUSD?: unknown };
   return {
     bySegment: segmentsOf(figures),
-    final: ended && new USD(heldUSD).isZero() && rateUSDPerHour === undefined,
+    // One that has nothing left to hold is charged once more at its end.
+    final: ended && holders === 0,
     ...(fundedUntil !== undefined && { fundedUntilTime: rfc3339(fundedUntil) }),
     heldUSD: formatUsd(heldUSD),
     ...(typeof maxCostUSD === 'string' && { limitUSD: formatUsd(maxCostUSD) }),

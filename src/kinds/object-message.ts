@@ -245,6 +245,8 @@ export interface ChildFacts {
 export interface CostFigures {
   readonly totalUSD: string;
   readonly heldUSD: string;
+  /** How many hold money for it, one that has none left as well. */
+  readonly holders: number;
   readonly segments: Readonly<Partial<Record<Segment, string>>>;
   readonly covered: readonly Segment[];
   /** Of all capacity that is billed now; absent: none is. */

@@ -6,7 +6,8 @@ import pg from 'pg';
 
 /**
  * I7: what is spent and held on a limited counter never grows past its limit. A lowered limit may stand below what is spent and held already, and
- * a Budget that begins in the middle of a month may begin above its limit. Limits of the same transaction that were larger
+ * a Budget that begins in the middle of a month may begin above its limit. A Budget that was made under running work takes in what that
+ * holds already, whether there is room or not (`rebind_at`, for a second or two). Limits of the same transaction that were larger
  * count, since their order in it is not seen.
  */
 const WITNESS = `
@@ -38,7 +39,7 @@ BEGIN
   IF now <= was THEN RETURN NULL; END IF;
   SELECT max(l.limit_usd) INTO limited FROM (
     SELECT limit_usd FROM budgets
-    WHERE action = 'Block' AND org = NEW.org AND NEW.counter LIKE 'budget/' || uid || '/%'
+    WHERE action = 'Block' AND org = NEW.org AND NEW.counter LIKE 'budget/' || uid || '/%' AND rebind_at IS NULL
     UNION ALL
     SELECT limit_usd FROM caps WHERE org = NEW.org AND NEW.counter = 'cost/' || uid
     UNION ALL

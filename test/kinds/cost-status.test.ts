@@ -12,11 +12,11 @@ const object = (status: object, spec: object = {}): ApiObject =>
   ({ apiVersion: 'v1', kind: 'Any', metadata: { uid: 'u', name: 'n' }, spec, status }) as unknown as ApiObject;
 
 const FIGURES: CostFigures = {
-  ...{ totalUSD: '1.500000000', heldUSD: '0.000000000', covered: ['Teardown', 'Boot'] },
+  ...{ totalUSD: '1.500000000', heldUSD: '0.000000000', holders: 0, covered: ['Teardown', 'Boot'] },
   segments: { Boot: '0.000000000', Running: '1.500000000', Teardown: '0' },
 };
 const HELD: CostFigures = {
-  ...{ totalUSD: '0', heldUSD: '0.25', covered: [], segments: {} },
+  ...{ totalUSD: '0', heldUSD: '0.25', holders: 1, covered: [], segments: {} },
   ...{ rateUSDPerHour: '0.0012', fundedUntil: Date.UTC(2026, 0, 1) },
 };
 
@@ -57,6 +57,10 @@ test('an object that has ended awaits its last figures until they are final; one
   const shown = (phase: string, figures: CostFigures): ApiObject => showCost(object({ phase }), jobKind, figures);
   t.true(awaitsFinalCost(shown('Succeeded', HELD), jobKind));
   t.true(awaitsFinalCost(shown('Succeeded', { ...HELD, rateUSDPerHour: undefined }), jobKind), 'more may be charged');
+  t.true(
+    awaitsFinalCost(shown('Succeeded', { ...FIGURES, holders: 1 }), jobKind),
+    'one that has nothing left will be charged once more',
+  );
   t.false(awaitsFinalCost(shown('Succeeded', FIGURES), jobKind));
   t.false(awaitsFinalCost(shown('Running', FIGURES), jobKind));
   t.false(awaitsFinalCost(object({ phase: 'Succeeded' }), jobKind));
