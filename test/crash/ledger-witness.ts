@@ -7,7 +7,7 @@ import pg from 'pg';
 /**
  * I7: what is spent and held on a limited counter never grows past its limit. A lowered limit may stand below what is spent and held already, and
  * a Budget that begins in the middle of a month may begin above its limit. A Budget that was made under running work takes in what that
- * holds already, whether there is room or not (`rebind_at`, for a second or two). Limits of the same transaction that were larger
+ * holds already, whether there is room or not (`rebind_at`, for a second or two after it was made). Limits of the same transaction that were larger
  * count, since their order in it is not seen.
  */
 const WITNESS = `
@@ -37,9 +37,12 @@ DECLARE
 BEGIN
   IF TG_OP = 'UPDATE' THEN was := OLD.spent_usd + OLD.held_usd - OLD.opening_usd; END IF;
   IF now <= was THEN RETURN NULL; END IF;
+  IF EXISTS (
+    SELECT FROM budgets WHERE org = NEW.org AND NEW.counter LIKE 'budget/' || uid || '/%' AND rebind_at < made + 10000
+  ) THEN RETURN NULL; END IF;
   SELECT max(l.limit_usd) INTO limited FROM (
     SELECT limit_usd FROM budgets
-    WHERE action = 'Block' AND org = NEW.org AND NEW.counter LIKE 'budget/' || uid || '/%' AND rebind_at IS NULL
+    WHERE action = 'Block' AND org = NEW.org AND NEW.counter LIKE 'budget/' || uid || '/%'
     UNION ALL
     SELECT limit_usd FROM caps WHERE org = NEW.org AND NEW.counter = 'cost/' || uid
     UNION ALL
