@@ -74,15 +74,23 @@ export const REFUSED: Readonly<Record<string, { readonly x64: number; readonly a
 };
 
 /**
- * Said not to exist: so that the C library takes the older call, whose flags can be looked at (`clone3` has them in memory), and so that
- * no box takes what the whole machine has only so many of (`io_setup`: requests of `fs.aio-max-nr`).
+ * Said not to exist: so that the C library takes the older call, whose flags can be looked at (`clone3` has them in memory), so that no box
+ * takes what the whole machine has only so many of (`io_setup`: requests of `fs.aio-max-nr`), and so that no rule of Landlock holds a file
+ * that has no name and no descriptor any more: nothing lists such files, so that they could not be measured.
  */
-export const UNKNOWN = { clone3: { x64: 435, arm64: 435 }, io_setup: { x64: 206, arm64: 0 } } as const;
+export const UNKNOWN = {
+  clone3: { x64: 435, arm64: 435 },
+  io_setup: { x64: 206, arm64: 0 },
+  landlock_create_ruleset: { x64: 444, arm64: 444 },
+  landlock_add_rule: { x64: 445, arm64: 445 },
+  landlock_restrict_self: { x64: 446, arm64: 446 },
+} as const;
 
 /** Refused with some arguments only. */
 export const CHECKED = {
   clone: { x64: 56, arm64: 220 },
   unshare: { x64: 272, arm64: 97 },
+  close_range: { x64: 436, arm64: 436 },
   socket: { x64: 41, arm64: 198 },
   socketpair: { x64: 53, arm64: 199 },
   ioctl: { x64: 16, arm64: 29 },
@@ -124,6 +132,15 @@ export const NEWEST = 469;
 export const NEW_NAMESPACES = 0x7e020000;
 /** CLONE_NEWTIME, of `unshare` only: in `clone` the bit belongs to the signal. */
 export const NEW_TIME = 0x80;
+/** CLONE_THREAD. */
+export const THREAD = 0x10000;
+/**
+ * CLONE_FILES: in `clone`, one table of descriptors with the caller; in `unshare`, one of its own from now on. The threads of a process have
+ * one table together, as those of every C library and runtime have: what a process holds open is looked up once, not once for each thread.
+ */
+export const FILES = 0x400;
+/** CLOSE_RANGE_UNSHARE: the same as `unshare(CLONE_FILES)`, and then closes. */
+export const CLOSE_RANGE_UNSHARE = 2;
 /**
  * Unix, IPv4, IPv6, netlink: those that a network namespace confines and that programs use. Others are not confined (vsock reaches the
  * hypervisor), or large parts of the kernel that nobody needs (the kernel's ciphers).
@@ -135,13 +152,26 @@ export const FAMILIES = [1, 2, 10, 16] as const;
  */
 export const NETLINK = 16;
 export const NETLINK_PROTOCOL = 0;
-/** SOL_SOCKET. */
-export const SOCKET_LEVEL = 1;
+/** SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF, of the level SOL_SOCKET. */
+const SOCKET_PROGRAMS = [26, 50, 51, 52] as const;
+/** TCP_MD5SIG, TCP_MD5SIG_EXT, TCP_AO_ADD_KEY, TCP_AO_DEL_KEY, TCP_AO_INFO, of the level IPPROTO_TCP. */
+const TCP_KEYS = [14, 32, 38, 39, 40] as const;
 /**
- * SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF: programs for the kernel take room of which the whole
- * machine has a fixed amount (`net.core.bpf_jit_limit`), and without which no filter of system calls can be loaded any more.
+ * IPV6_2292PKTOPTIONS, IPV6_ADD_MEMBERSHIP, IPV6_FLOWLABEL_MGR, MCAST_JOIN_GROUP, MCAST_JOIN_SOURCE_GROUP, of the level IPPROTO_IPV6. Groups of IPv4
+ * are twenty for each socket.
  */
-export const SOCKET_PROGRAMS = [26, 50, 51, 52] as const;
+const IPV6_ROOM = [6, 20, 32, 42, 46] as const;
+/**
+ * Options of sockets that are refused, by their level. Programs for the kernel take room of which the whole machine has a fixed amount
+ * (`net.core.bpf_jit_limit`), and without which no filter of system calls can be loaded any more. Of the others each socket takes up to
+ * `net.core.optmem_max` (128 KiB) of the kernel's memory, which no control group counts, and flow labels are so many for the whole machine;
+ * those are said not to exist.
+ */
+export const SOCKET_OPTIONS = [
+  { level: 1, options: SOCKET_PROGRAMS, exists: true },
+  { level: 6, options: TCP_KEYS, exists: false },
+  { level: 41, options: IPV6_ROOM, exists: false },
+] as const;
 /** TIOCSTI (input for the terminal, as if typed), TIOCLINUX (the same by the console's clipboard). */
 export const TERMINAL_REQUESTS = [0x5412, 0x541c] as const;
 /** PER_LINUX32, UNAME26, ADDR_NO_RANDOMIZE (debuggers). Others switch protections of the kernel off. */

@@ -7,7 +7,9 @@
 import {
   type Architecture,
   CHECKED,
+  CLOSE_RANGE_UNSHARE,
   FAMILIES,
+  FILES,
   isKnown,
   NETLINK,
   NETLINK_PROTOCOL,
@@ -17,9 +19,9 @@ import {
   PERSONALITIES,
   PERSONALITY_QUERY,
   REFUSED,
-  SOCKET_LEVEL,
-  SOCKET_PROGRAMS,
+  SOCKET_OPTIONS,
   TERMINAL_REQUESTS,
+  THREAD,
   UNKNOWN,
 } from './calls.js';
 
@@ -35,7 +37,9 @@ const RETURN = 0x06;
 const ALLOW = 0x7fff0000;
 const ERRNO = 0x00050000;
 const EPERM = 1;
+const EINVAL = 22;
 const ENOSYS = 38;
+const ENOPROTOOPT = 92;
 const EPROTONOSUPPORT = 93;
 const EAFNOSUPPORT = 97;
 /** Offsets in struct seccomp_data. What is compared has 32 bits, but for a pointer; both machines have the low half of an argument first. */
@@ -56,7 +60,7 @@ const refuse = (errno: number): Step => [RETURN, 0, 0, ERRNO | errno];
 export function seccompFilter(architecture: string): Buffer | undefined {
   if (!isKnown(architecture)) return undefined;
   const checked = (name: keyof typeof CHECKED, ...steps: readonly Step[]): Step[] =>
-    whenCalled(CHECKED[name][architecture], steps);
+    whenEqual(CHECKED[name][architecture], steps);
   const families: Step[] = [
     [LOAD, 0, 0, FIRST],
     [JUMP_IF_EQUAL, 0, 4, NETLINK],
@@ -76,10 +80,25 @@ export function seccompFilter(architecture: string): Buffer | undefined {
     // Among them a second table of the same machine (x32).
     [JUMP_IF_ABOVE, 0, 1, NEWEST],
     refuse(ENOSYS),
-    ...whenCalled(UNKNOWN.clone3[architecture], [refuse(ENOSYS)]),
-    ...whenCalled(UNKNOWN.io_setup[architecture], [refuse(ENOSYS)]),
-    ...checked('clone', [LOAD, 0, 0, FIRST], [JUMP_IF_ANY, 0, 1, NEW_NAMESPACES], refuse(EPERM), allow),
-    ...checked('unshare', [LOAD, 0, 0, FIRST], [JUMP_IF_ANY, 0, 1, NEW_NAMESPACES | NEW_TIME], refuse(EPERM), allow),
+    ...Object.values(UNKNOWN).flatMap((call) => whenEqual(call[architecture], [refuse(ENOSYS)])),
+    ...checked(
+      'clone',
+      [LOAD, 0, 0, FIRST],
+      [JUMP_IF_ANY, 3, 0, NEW_NAMESPACES],
+      [JUMP_IF_ANY, 0, 1, THREAD],
+      [JUMP_IF_ANY, 0, 1, FILES],
+      allow,
+      refuse(EPERM),
+    ),
+    ...checked(
+      'unshare',
+      [LOAD, 0, 0, FIRST],
+      [JUMP_IF_ANY, 0, 1, NEW_NAMESPACES | NEW_TIME | FILES],
+      refuse(EPERM),
+      allow,
+    ),
+    // As a kernel says that does not know the flag.
+    ...checked('close_range', [LOAD, 0, 0, THIRD], [JUMP_IF_ANY, 0, 1, CLOSE_RANGE_UNSHARE], refuse(EINVAL), allow),
     ...checked('socket', ...families),
     ...checked('socketpair', ...families),
     ...checked('ioctl', [LOAD, 0, 0, SECOND], ...oneOf(TERMINAL_REQUESTS, refuse(EPERM), allow)),
@@ -93,11 +112,11 @@ export function seccompFilter(architecture: string): Buffer | undefined {
     ),
     ...checked(
       'setsockopt',
-      [LOAD, 0, 0, SECOND],
-      [JUMP_IF_EQUAL, 1, 0, SOCKET_LEVEL],
+      ...SOCKET_OPTIONS.flatMap(({ level, options, exists }): Step[] => [
+        [LOAD, 0, 0, SECOND],
+        ...whenEqual(level, [[LOAD, 0, 0, THIRD], ...oneOf(options, refuse(exists ? EPERM : ENOPROTOOPT), allow)]),
+      ]),
       allow,
-      [LOAD, 0, 0, THIRD],
-      ...oneOf(SOCKET_PROGRAMS, refuse(EPERM), allow),
     ),
     // A process sets its own limits (pid 0) and reads those of others; setting another's could take from the box's first process what it needs.
     ...checked(
@@ -115,8 +134,8 @@ export function seccompFilter(architecture: string): Buffer | undefined {
   ]);
 }
 
-/** These steps, which end with a result, if the number that is loaded is this. */
-function whenCalled(number: number, steps: readonly Step[]): Step[] {
+/** These steps, which end with a result, if what is loaded is this. */
+function whenEqual(number: number, steps: readonly Step[]): Step[] {
   return [[JUMP_IF_EQUAL, 0, steps.length, number], ...steps];
 }
 

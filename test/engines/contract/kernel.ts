@@ -3,10 +3,32 @@
  * the limits of the box's first process. `ops/SECURITY.md` lists the attempts.
  */
 import type { ContractCase } from './case.js';
+import { CHECKED } from '../../../src/runner/isolation/calls.js';
 import { box, LIMITS, MiB, order } from '../compute-harness.js';
 
 const PROTOCOL_ABSENT = 93;
+const OPTION_ABSENT = 92;
+const CALL_ABSENT = 38;
+const BAD_FLAG = 22;
 const REFUSED = 1;
+
+/**
+ * Options by which a socket takes the kernel's memory, each with what the kernel would take for good: keys of TCP (MD5 and AO), what goes with
+ * every packet, groups and flow labels of IPv6. Prints the error of each.
+ */
+const UNCOUNTED_OPTIONS = `socket(my $t, 2, 1, 0); socket(my $u, 10, 2, 0); my $group = pack "n x12 n", 0xff01, 7;
+  my $peer = pack "S n C4 x120", 2, 0, 10, 0, 0, 1; my $at = pack "S n N a16 L x100", 10, 0, 0, $group, 0;
+  my @tries = ([$t, 6, 14, pack "a128 C C S L a80", $peer, 0, 0, 8, 0, "k" x 8], [$t, 6, 32, pack "a128 C C S L a80", $peer, 0, 32, 8, 0, "k" x 8],
+    [$t, 6, 38, pack "a128 a64 l L S C4 x2 a80", $peer, "cmac(aes128)", 0, 0, 0, 32, 100, 100, 0, "k" x 16], [$t, 6, 40, pack "x48"],
+    [$u, 41, 6, pack "Q l l x60000", 60016, 0, 1], [$u, 41, 20, pack "a16 L", $group, 1], [$u, 41, 42, pack "L x4 a128", 1, $at],
+    [$u, 41, 46, pack "L x4 a128 a128", 1, $at, $at], [$u, 41, 32, pack "a16 N C C S S S x4", $group, 7, 0, 255, 1, 6, 6]);
+  for (@tries) { my ($s, $level, $option, $value) = @$_; print "$level $option ", setsockopt($s, $level, $option, $value) ? "set" : $! + 0, "\n" }`;
+
+/** Numbers of clone, unshare; flags as a thread has them that begins with a table of its own, then those that ask for one. */
+const OWN_TABLES = (clone: number, unshare: number): string =>
+  `for ([${unshare}, 0x400], [${unshare}, 0x600], [436, 1000, 1001, 2], [${clone}, 0x10b00, 0, 0, 0, 0]) {
+    my ($call, @words) = @$_; print "$call ", syscall($call, @words) < 0 ? $! + 0 : "done", "\n" }
+  print syscall(436, 1000, 1001, 4) == 0 ? "closes\n" : $! + 0, syscall(${unshare}, 0x200) == 0 ? "own directory\n" : $! + 0`;
 
 /** Asks for the attributes of the loopback again and again, on so many sockets of netlink, and reads no answer. */
 const UNREAD_ANSWERS = `my @kept; for (1 .. 1000) {
@@ -35,6 +57,36 @@ export const kernelCases: readonly ContractCase[] = [
         for (26, 51) { setsockopt($s, 1, $_, $filter) and print "attached $_\\n"; print $! + 0, "\\n" }`;
       const { stdout } = await h.ran(work, ['perl', '-e', program]);
       if (around.filters) t.is(stdout, `${PROTOCOL_ABSENT}\n${REFUSED}\n${REFUSED}\n`);
+      await h.engine.remove(work, true, h.patience());
+    },
+  },
+  {
+    name: 'kernel: options by which each socket takes memory that nobody counts do not exist',
+    ownFilter: true,
+    run: async (t, h, around) => {
+      const work = (await h.running(box())).id;
+      const { stdout, stderr } = await h.ran(work, ['perl', '-e', UNCOUNTED_OPTIONS]);
+      const tried = ['6 14', '6 32', '6 38', '6 40', '41 6', '41 20', '41 42', '41 46', '41 32'];
+      if (around.filters) t.is(stdout, tried.map((option) => `${option} ${OPTION_ABSENT}\n`).join(''), stderr);
+      await h.engine.remove(work, true, h.patience());
+    },
+  },
+  {
+    name: 'kernel: no thread has open files that its process has not, and no rule of Landlock holds a file that has no name',
+    ownFilter: true,
+    run: async (t, h, around) => {
+      const architecture = process.arch;
+      if (!around.filters || (architecture !== 'x64' && architecture !== 'arm64')) {
+        t.pass();
+        return;
+      }
+      const work = (await h.running(box())).id;
+      const [clone, unshare] = [CHECKED.clone[architecture], CHECKED.unshare[architecture]];
+      const { stdout, stderr } = await h.ran(work, ['perl', '-e', OWN_TABLES(clone, unshare)]);
+      const errors = [`${unshare} ${REFUSED}`, `${unshare} ${REFUSED}`, `436 ${BAD_FLAG}`, `${clone} ${REFUSED}`];
+      t.is(stdout, `${errors.join('\n')}\ncloses\nown directory\n`, stderr);
+      const rules = 'for (444 .. 446) { print syscall($_, 0, 0, 1), " ", $! + 0, "\n" }';
+      t.is((await h.ran(work, ['perl', '-e', rules])).stdout, `-1 ${CALL_ABSENT}\n`.repeat(3));
       await h.engine.remove(work, true, h.patience());
     },
   },
