@@ -190,7 +190,7 @@ export async function openRunner(
               work,
               activity: () => work.activity(),
               paths: work.measured(),
-              processes: () => work.processIds(),
+              processList: work.processList(),
               limit: work.spec.limits.disk,
               exceeded: (what) => work.diskFull(what),
             },

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { boxProgram } from '../../src/engines/compute/docker/box-program.js';
+import { lookCommand } from '../../src/engines/compute/shared/unlinked-files.js';
 import { findProgram } from '../../src/engines/compute/shared/find-program.js';
 import { agentProgram, agentSource } from '../../src/runner/agent/program.js';
 import { checkedZygoteSource } from '../../src/runner/zygote/program.js';
@@ -19,6 +20,7 @@ for (const [name, program = ''] of [
   ['the zygote', agentSource(checkedZygoteSource())],
   ['the program of a container', boxProgram('x64')],
   ['the unpacking of archives', extractCommand('perl', '/archive', [])[2]],
+  ['the look for files without a name', lookCommand([])[2]],
   ['the start under the filter of system calls', underFilter('perl', 'x64', Buffer.alloc(8))[2]],
 ] as const) {
   withPerl(`${name} compiles as strict Perl without a warning`, (t) => {

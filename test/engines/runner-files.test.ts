@@ -81,16 +81,26 @@ each('a file that is open without a name counts as disk like any other', async (
     t.pass();
     return;
   }
-  const [quiet, hidden] = ['sleep 600', 'head -c 32M /dev/zero >&3; sleep 600'].map((rest) =>
-    order(`exec 3>/workspace/big; rm /workspace/big; head -c 8M /dev/zero >&3; ${rest}`, {
+  const begin = 'exec 3>/workspace/big; rm /workspace/big; head -c 8M /dev/zero >&3';
+  // The last one is handed on from process to process, none of which lives for long.
+  const ways = [
+    'sleep 600',
+    'head -c 32M /dev/zero >&3; sleep 600',
+    'head -c 32M /dev/zero >&3; perl -e "$CHAIN" & exec 3>&-; sleep 600',
+  ];
+  const works = ways.map((rest) =>
+    order(['sh', '-c', `CHAIN='$^F = 9; while (1) { $pid = fork; exit if $pid }'; ${begin}; ${rest}`], {
       limits: { ...LIMITS, memory: 256 * MiB, disk: 24 * MiB },
     }),
   );
-  for (const work of [quiet, hidden]) if (work !== undefined) await h.start(work);
-  const full = await h.ended(hidden?.id ?? '');
-  t.is(full.reason, 'DiskFull', JSON.stringify(full));
+  for (const work of works) await h.start(work);
+  const [quiet = '', ...hidden] = works.map(({ id }) => id);
+  for (const work of hidden) {
+    const full = await h.ended(work);
+    t.is(full.reason, 'DiskFull', JSON.stringify(full));
+  }
   const states = await h.engine.list(h.patience());
-  t.is(states.find(({ id }) => id === quiet?.id)?.phase, 'Running');
-  await h.engine.stop(quiet?.id ?? '', 0, h.patience());
-  await h.ended(quiet?.id ?? '');
+  t.is(states.find(({ id }) => id === quiet)?.phase, 'Running');
+  await h.engine.stop(quiet, 0, h.patience());
+  await h.ended(quiet);
 });

@@ -29,8 +29,8 @@ export class Disks {
         if (path === undefined) return [];
         const exceeded = (what: string): void => onFull(box, what);
         // The daemon alone could tell whether anything ran, for more than a look at the files costs.
-        const processes = (): readonly number[] => [];
-        return [{ work: box, activity: () => undefined, paths: [path], processes, limit: box.kept.disk, exceeded }];
+        const activity = (): undefined => undefined;
+        return [{ work: box, activity, paths: [path], processList: undefined, limit: box.kept.disk, exceeded }];
       });
     void watchDisk(live, seconds, this.stop.signal).catch(() => undefined);
   }

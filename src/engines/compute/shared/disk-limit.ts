@@ -12,7 +12,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { asOwner, runTool } from './tool.js';
-import { measureUnlinked, MOST_UNLINKED } from './unlinked-files.js';
+import { measureUnlinked, MOST_OPEN, MOST_UNLINKED } from './unlinked-files.js';
 
 export interface Measured {
   /** The same for the same piece of work. */
@@ -20,8 +20,8 @@ export interface Measured {
   /** Another one once something of it has run; undefined: not known. */
   activity(): string | undefined;
   readonly paths: readonly string[];
-  /** Host ids of its processes, which may hold files that have no name any more. */
-  processes(): readonly number[];
+  /** A file of the kernel that lists its processes, which may hold files that have no name any more; undefined: there is none. */
+  readonly processList: string | undefined;
   /** Bytes. */
   readonly limit: number;
   /** What it has too much of, for a sentence. */
@@ -76,13 +76,15 @@ export function mostFiles(limit: number): number {
 }
 
 async function measureBytes(works: readonly Measured[], signal: AbortSignal): Promise<void> {
+  // First: what loses its name between the two looks is missed once rather than counted twice.
+  const unlinked = await measureUnlinked(works, signal);
   const used = await measure(works, ['-B1'], signal);
-  const holders = works.map((work) => ({ paths: work.paths, processes: work.processes() }));
-  const unlinked = await measureUnlinked(holders, signal);
   works.forEach((work, index) => {
-    const { bytes: nameless = 0, files = 0 } = unlinked[index] ?? {};
+    const { bytes: nameless = 0, files = 0, open = 0 } = unlinked[index] ?? {};
     const bytes = (used[index] ?? 0) + nameless;
     if (files > MOST_UNLINKED) work.exceeded(`are more than the ${MOST_UNLINKED} that may be open without a name`);
+    else if (open > MOST_OPEN)
+      work.exceeded(`are open more than the ${MOST_OPEN} times that all programs together may`);
     else if (bytes > work.limit) work.exceeded(`take ${bytes} bytes, more than its limit of ${work.limit}`);
   });
 }
