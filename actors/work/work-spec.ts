@@ -34,7 +34,7 @@ export type ResolvedWorkSpec =
   | Missing
   | { readonly outcome: 'Later'; readonly message: string };
 
-/** Processes and threads of one piece of work; a fork bomb ends here. */
+/** Processes and threads of one piece of work at the most; a fork bomb ends here, or at the part that its memory is good for. */
 const PIDS_LIMIT = 1_024;
 /** Log kept per process of one piece of work. */
 const LOG_BYTES = 64 * 1024 * 1024;
@@ -91,7 +91,7 @@ export async function resolveWorkSpec(
       inputs,
       outputs: plan.outputs,
       network: plan.network,
-      limits: { ...plan.amounts, pids: PIDS_LIMIT, logBytes: LOG_BYTES },
+      limits: { ...plan.amounts, countedMemory: plan.countedMemory, pids: PIDS_LIMIT, logBytes: LOG_BYTES },
       labels,
       apiDirectory: api?.directory,
     },

@@ -4,6 +4,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { probeGroups } from '../../src/runner/limits/probe.js';
@@ -21,7 +22,7 @@ export interface HalfCore {
 
 /** Throws where this machine lets us bound the processor time of nobody. */
 export async function openHalfCore(): Promise<HalfCore> {
-  const groups = probeGroups(`troupe-bench-${process.pid}`, process.getuid?.() ?? 0);
+  const groups = probeGroups(`troupe-bench-${process.pid}`, process.getuid?.() ?? 0, totalmem());
   if (!groups.enforced.cpu) {
     throw new Error('no control group for processor time may be written here (neither version): run this part as root');
   }

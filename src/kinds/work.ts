@@ -72,6 +72,8 @@ export interface WorkPlan {
   /** `vital`: the work has not ended before this one is saved. */
   readonly outputs: readonly { readonly name: string; readonly path: string; readonly vital?: boolean | undefined }[];
   readonly amounts: ResourceAmounts;
+  /** Bytes that a Node counts for it; absent: those of `amounts`. */
+  readonly countedMemory?: number | undefined;
   /** What it may reach. Absent: nothing. */
   readonly network?: PlannedNetwork | undefined;
 }

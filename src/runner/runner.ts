@@ -22,6 +22,7 @@ import { openIsolation } from './isolation/probe.js';
 import { Journal } from './journal/journal.js';
 import { claimDirectory, layoutOf, type Layout } from '../engines/compute/shared/plain-name.js';
 import { MIN_AGE_MS, watchDisk, type Measured } from '../engines/compute/shared/disk-limit.js';
+import { raiseMachineSettings } from './limits/machine-settings.js';
 import { watchSockets, type SocketHolder } from './limits/sockets.js';
 import { probeGroups } from './limits/probe.js';
 import { clearLost } from './lost.js';
@@ -65,7 +66,11 @@ export async function openRunner(
   const pipes = new Pipes(layout.pipes);
   const sockets = new AgentSockets(layout.agents);
   const perl = findProgram('perl');
-  const groups = probeGroups(marker, uid);
+  // Zero or undefined: no bound that this process knows of.
+  const memory = Math.min(totalmem(), process.constrainedMemory() || totalmem());
+  // Before what is shared out by them.
+  raiseMachineSettings({ uid, memory: totalmem(), report });
+  const groups = probeGroups(marker, uid, memory);
   // Its program as it was when this one started: the clone may be built anew meanwhile.
   await copyFile(builtProxy(), layout.proxy);
   const proxy = new ProxyProcess({ program: layout.proxy, report });
@@ -115,8 +120,7 @@ export async function openRunner(
     name: 'namespaces',
     isolation: isolation.isolation.name,
     milliCpu: availableParallelism() * 1000,
-    // Zero or undefined: no bound that this process knows of.
-    memory: Math.min(totalmem(), process.constrainedMemory() || totalmem()),
+    memory,
     disk: disk.bavail * disk.bsize,
     enforced: { ...groups.enforced, pids: groups.enforced.pids || isolation.limitsProcesses, disk: true },
     refusal: isolation.refusal,

@@ -9,7 +9,7 @@ import { plannedImage } from '../image/pin.js';
 import { type Input, type Output, STANDING_OUTPUT } from '../shapes/files.js';
 import { withPlainEnv } from '../shapes/program.js';
 import { plannedNetwork } from '../shapes/network.js';
-import { limitsOf } from '../shapes/resources.js';
+import { floorsOf, limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, PlannedInput, WorkPlan } from '../work.js';
 import type { Job } from './draft.js';
 import { paramEnv, pinnedInputs } from './from-parent.js';
@@ -50,6 +50,7 @@ export function jobWorkPlan(job: Job, slot: number, epoch: number): WorkPlan {
     ],
     outputs: planOutputs(spec.outputs ?? []),
     amounts: limitsOf(spec.resources),
+    countedMemory: floorsOf(spec.resources).memory,
     network: plannedNetwork(spec.network),
   };
 }

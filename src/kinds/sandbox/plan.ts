@@ -8,7 +8,7 @@ import { plannedImage } from '../image/pin.js';
 import { pinnedSecrets } from '../single-attempt/state.js';
 import { withPlainEnv } from '../shapes/program.js';
 import { plannedNetwork } from '../shapes/network.js';
-import { limitsOf } from '../shapes/resources.js';
+import { floorsOf, limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, WorkPlan } from '../work.js';
 import { WORKSPACE_DIR, type SandboxSpec, type SandboxStatus } from './schema.js';
 
@@ -38,6 +38,7 @@ export function sandboxWorkPlan(
       digest === undefined ? [] : [{ name: SNAPSHOT, from: 'blob', digest, workingDir: WORKSPACE_DIR, saved: true }],
     outputs: snapshotted ? [{ name: SNAPSHOT, path: WORKSPACE_DIR, vital: true }] : [],
     amounts: limitsOf(spec.resources),
+    countedMemory: floorsOf(spec.resources).memory,
     network: plannedNetwork(spec.network),
   };
 }

@@ -40,7 +40,9 @@ const LEAST = { min: '1Mi', orZero: true } as const;
 
 export const resources = z.object({
   cpu: zCpu().optional().describe('CPU cores, such as 500m or 2. Unset: a limit of 1.'),
-  memory: zBytes(LEAST).optional().describe('Memory. Unset: a limit of 512Mi.'),
+  memory: zBytes(LEAST)
+    .optional()
+    .describe('Memory, with which the number of processes grows. Unset: a limit of 512Mi.'),
   disk: zBytes(LEAST).optional().describe('Disk for the writable files. Unset: a limit of 10Gi.'),
   nodes: z
     .int32()

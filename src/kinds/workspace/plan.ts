@@ -7,7 +7,7 @@ import { BRAND, ENV_PREFIX } from '../../brand.js';
 import { pinnedSecrets } from '../single-attempt/state.js';
 import { withPlainEnv } from '../shapes/program.js';
 import { plannedNetwork } from '../shapes/network.js';
-import { limitsOf } from '../shapes/resources.js';
+import { floorsOf, limitsOf } from '../shapes/resources.js';
 import type { PlannedEnv, WorkPlan } from '../work.js';
 import { HOME } from './connect.js';
 import type { Workspace } from './state.js';
@@ -46,6 +46,7 @@ export const workspaceWorkPlan: { of(workspace: Workspace, slot: number, epoch: 
         : [{ name: HOME_OUTPUT, from: 'blob', digest: home.digest, workingDir: HOME, saved: true }],
     outputs: home === undefined ? [] : [{ name: HOME_OUTPUT, path: HOME, vital: true }],
     amounts: limitsOf(spec.resources),
+    countedMemory: floorsOf(spec.resources).memory,
     network: plannedNetwork(spec.network),
   };
 };

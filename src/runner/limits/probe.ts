@@ -5,16 +5,20 @@
  *
  * As root our directory lies at the top of each tree (as container daemons do it); otherwise below the group in which we run.
  */
-import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { machineProcesses, numberIn, roomWithin } from '../../engines/compute/shared/process-share.js';
 import { noGroups, type Groups } from './groups.js';
-import { openV1, type Controller } from './v1.js';
+import { openV1, writeWhereKnown, type Controller } from './v1.js';
 import { openV2 } from './v2.js';
 
 const WANTED: readonly Controller[] = ['memory', 'cpu', 'pids'];
 
-/** `name` becomes the directory's name; the same after every restart, so that left-overs are found. */
-export function probeGroups(name: string, uid: number): Groups {
+/**
+ * `name` becomes the directory's name; the same after every restart, so that left-overs are found. `memory`: of the machine, in bytes, by
+ * which its process ids are shared out.
+ */
+export function probeGroups(name: string, uid: number, memory: number): Groups {
   const mounts = parseMounts(read('/proc/self/mounts'));
   const own = parseOwn(read('/proc/self/cgroup'));
   const bases = new Map<Controller, string>();
@@ -24,14 +28,17 @@ export function probeGroups(name: string, uid: number): Groups {
     const base = join(mount.path, uid === 0 ? '/' : (own.get(controller) ?? '/'), name);
     if (usable(base)) bases.set(controller, base);
   }
-  if (bases.size > 0) return openV1(bases);
+  const pids = bases.get('pids');
+  if (bases.size > 0) return openV1(bases, { memory, processes: pids === undefined ? undefined : boundAll(pids) });
   const unified = mounts.find((entry) => entry.type === 'cgroup2');
   if (unified === undefined) return noGroups;
   const parents =
     uid === 0 ? [unified.path, join(unified.path, own.get('') ?? '/')] : [join(unified.path, own.get('') ?? '/')];
   for (const parent of parents) {
     const controllers = enable(parent, join(parent, name));
-    if (controllers.size > 0) return openV2(join(parent, name), controllers);
+    const base = join(parent, name);
+    const processes = controllers.has('pids') ? boundAll(base) : undefined;
+    if (controllers.size > 0) return openV2(base, controllers, { memory, processes });
   }
   return noGroups;
 }
@@ -88,6 +95,28 @@ function enable(parent: string, base: string): Set<Controller> {
   const on = read(join(base, 'cgroup.subtree_control')).split(/\s+/);
   for (const controller of WANTED) if (on.includes(controller)) enabled.add(controller);
   return enabled;
+}
+
+/**
+ * Bounds the processes of all boxes together, so that the table of process ids has room for the service, Postgres and the machine. Answers
+ * the bound; undefined when none is known.
+ */
+export function boundAll(base: string): number | undefined {
+  const most = roomWithin([...machineProcesses(), ...boundsAbove(base)]);
+  if (most === undefined) return undefined;
+  // Where it cannot be written, the parts of boxes are all there is.
+  writeWhereKnown(base, 'pids.max', most);
+  return most;
+}
+
+/** Of the groups around ours, such as that of a container or of a unit of systemd with a bound of its own. */
+function boundsAbove(base: string): number[] {
+  const bounds: number[] = [];
+  for (let path = dirname(base); existsSync(join(path, 'cgroup.procs')); path = dirname(path)) {
+    const bound = numberIn(join(path, 'pids.max'));
+    if (bound !== undefined) bounds.push(bound);
+  }
+  return bounds;
 }
 
 function read(file: string): string {

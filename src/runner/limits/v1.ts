@@ -6,6 +6,7 @@ import { mkdir, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engines/compute/contract/engine.js';
+import { processesOfBox, type ProcessRoom } from '../../engines/compute/shared/process-share.js';
 import { MemberFiles, OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
 
 const makeDirectory = promisify(mkdir);
@@ -20,11 +21,11 @@ const LEAST_SOCKET_BYTES = 16 * 2 ** 20;
 export type Controller = 'memory' | 'cpu' | 'pids';
 
 /** `bases`: our directory in each controller's tree; controllers that we may not use are absent. */
-export function openV1(bases: ReadonlyMap<Controller, string>): Groups {
+export function openV1(bases: ReadonlyMap<Controller, string>, room: ProcessRoom): Groups {
   const roots = [...bases.values()];
   return {
     enforced: { cpu: bases.has('cpu'), memory: bases.has('memory'), pids: bases.has('pids') },
-    create: (name, limits) => createGroup(bases, name, limits),
+    create: (name, limits) => createGroup(bases, name, limits, room),
     leftOver: () => [...new Set(roots.flatMap((root) => groupsUnder(root)))],
     clear: (name) => {
       const paths = roots.map((root) => join(root, name));
@@ -42,7 +43,12 @@ export function openV1(bases: ReadonlyMap<Controller, string>): Groups {
   };
 }
 
-async function createGroup(bases: ReadonlyMap<Controller, string>, name: string, limits: WorkLimits): Promise<Group> {
+async function createGroup(
+  bases: ReadonlyMap<Controller, string>,
+  name: string,
+  limits: WorkLimits,
+  room: ProcessRoom,
+): Promise<Group> {
   const paths = [...bases.values()].map((base) => join(base, name));
   // By `cgroup.procs` the kernel waits until no process of the whole machine is in the middle of a fork, and lets none begin or end one
   // meanwhile: beside a bomb of processes that stops everybody for tenths of a second. A thread that enters by itself waits for nobody.
@@ -59,7 +65,7 @@ async function createGroup(bases: ReadonlyMap<Controller, string>, name: string,
       writeWhereKnown(path, 'cpu.cfs_burst_us', quota);
       write(path, 'cpu.shares', LEAST_SHARES);
     }
-    if (controller === 'pids') write(path, 'pids.max', limits.pids + OWN_PROCESSES);
+    if (controller === 'pids') write(path, 'pids.max', processesOfBox(limits, OWN_PROCESSES, room));
   }
   const [memory, cpu] = [bases.get('memory'), bases.get('cpu')];
   return {

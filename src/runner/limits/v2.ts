@@ -5,6 +5,7 @@ import { mkdir, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engines/compute/contract/engine.js';
+import { processesOfBox, type ProcessRoom } from '../../engines/compute/shared/process-share.js';
 import { MemberFiles, OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
 import { counter, groupsUnder, processesOf, textOf, writeWhereKnown, type Controller } from './v1.js';
 
@@ -14,10 +15,10 @@ const makeDirectory = promisify(mkdir);
 const LEAST_WEIGHT = 1;
 
 /** `base`: our directory, in whose `cgroup.subtree_control` the given controllers are switched on. */
-export function openV2(base: string, controllers: ReadonlySet<Controller>): Groups {
+export function openV2(base: string, controllers: ReadonlySet<Controller>, room: ProcessRoom): Groups {
   return {
     enforced: { cpu: controllers.has('cpu'), memory: controllers.has('memory'), pids: controllers.has('pids') },
-    create: (name, limits) => createGroup(join(base, name), controllers, limits),
+    create: (name, limits) => createGroup(join(base, name), controllers, limits, room),
     leftOver: () => groupsUnder(base),
     clear: (name) => removeEmptied([join(base, name)], () => killAll(join(base, name))),
     close: () => {
@@ -30,7 +31,12 @@ export function openV2(base: string, controllers: ReadonlySet<Controller>): Grou
   };
 }
 
-async function createGroup(path: string, controllers: ReadonlySet<Controller>, limits: WorkLimits): Promise<Group> {
+async function createGroup(
+  path: string,
+  controllers: ReadonlySet<Controller>,
+  limits: WorkLimits,
+  room: ProcessRoom,
+): Promise<Group> {
   await makeDirectory(path);
   if (controllers.has('memory')) {
     write(path, 'memory.max', limits.memory);
@@ -43,7 +49,7 @@ async function createGroup(path: string, controllers: ReadonlySet<Controller>, l
     writeWhereKnown(path, 'cpu.max.burst', quota);
     write(path, 'cpu.weight', LEAST_WEIGHT);
   }
-  if (controllers.has('pids')) write(path, 'pids.max', limits.pids + OWN_PROCESSES);
+  if (controllers.has('pids')) write(path, 'pids.max', processesOfBox(limits, OWN_PROCESSES, room));
   const memberFiles = new MemberFiles([path], 'cgroup.procs');
   return {
     memberFiles: memberFiles.paths,

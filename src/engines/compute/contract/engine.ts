@@ -104,8 +104,11 @@ export interface WorkLimits {
   readonly milliCpu: number;
   /** Bytes. */
   readonly memory: number;
+  /** Bytes that the machine's capacity is lessened by; absent: `memory`. Less where the client stated none. */
+  readonly countedMemory?: number | undefined;
   /** Bytes, for the writable layer and the workspace. */
   readonly disk: number;
+  /** Processes and threads at the most; the engine gives a box less where its memory is a small part of the machine's. */
   readonly pids: number;
   /** Bytes kept of each process's log; older parts are rotated away and a line says so. */
   readonly logBytes: number;

@@ -5,6 +5,7 @@
 import type { ContainerCreateOptions, MountSettings } from 'dockerode';
 import { API_DIRECTORY } from '../../../brand.js';
 import type { WorkSpec } from '../contract/engine.js';
+import { processesOfBox, type ProcessRoom } from '../shared/process-share.js';
 import { BOX_RUNTIME_DIR } from './box-program.js';
 import { BOX_RUNTIME_COMMAND } from './box-runtime-volume.js';
 import { LABEL, type Kept } from './labels.js';
@@ -26,11 +27,12 @@ export function containerOf(
     readonly kept: Kept;
     /** What the daemon can bound; it refuses an order for what it cannot. */
     readonly enforced: Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>;
+    readonly room: ProcessRoom;
     readonly isPodman: boolean;
   },
 ): ContainerCreateOptions {
   const { limits } = spec;
-  const { enforced, kept } = about;
+  const { enforced, kept, room } = about;
   const shown = (Source: string, Target: string): MountSettings => ({ Type: 'bind', Source, Target, ReadOnly: true });
   const Mounts: MountSettings[] = [
     { Type: 'volume', Source: about.runtimeVolume, Target: BOX_RUNTIME_DIR, ReadOnly: true },
@@ -80,7 +82,7 @@ export function containerOf(
       LogConfig: logConfig(about.isPodman, logFile),
       ...(enforced.memory ? { Memory: limits.memory, MemorySwap: limits.memory } : {}),
       ...(enforced.cpu ? { NanoCpus: limits.milliCpu * 1_000_000 } : {}),
-      ...(enforced.pids ? { PidsLimit: limits.pids + AROUND } : {}),
+      ...(enforced.pids ? { PidsLimit: processesOfBox(limits, AROUND, room) } : {}),
     },
   };
 }

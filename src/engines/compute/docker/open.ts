@@ -13,6 +13,7 @@ import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
 import { join } from 'node:path';
 import { LogReader } from '../shared/log/read-log.js';
+import { machineProcesses, roomWithin } from '../shared/process-share.js';
 import { EngineRefusal } from '../shared/refusal.js';
 import { silentLog, type EngineLog } from '../shared/log/stored-log.js';
 import { isPlainName } from '../shared/plain-name.js';
@@ -159,6 +160,11 @@ class DockerEngine {
       images: this.images,
       enforced: async (signal) => (await this.known(signal)).enforced,
       isPodman: async (signal) => (await this.known(signal)).podman,
+      // As if the daemon were on this machine: it says nothing of its own.
+      room: async (signal) => ({
+        memory: (await this.known(signal)).memory,
+        processes: roomWithin(machineProcesses()),
+      }),
       openWayOut: (box) => this.egressProxies.open(box),
       makeBox: (container, kept) => this.makeBox(container, kept.id, kept),
     });

@@ -7,6 +7,7 @@ import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
 import type { WorkSpec } from '../contract/engine.js';
 import { faultOfFiles, type FaultReason } from '../../../kinds/attempt/faults.js';
+import type { ProcessRoom } from '../shared/process-share.js';
 import { EngineRefusal } from '../shared/refusal.js';
 import type { Box } from './box.js';
 import { containerOf } from './container.js';
@@ -24,6 +25,8 @@ export interface Workshop {
   readonly images: ImageDeps;
   enforced(signal: AbortSignal): Promise<Readonly<Record<'cpu' | 'memory' | 'pids', boolean>>>;
   isPodman(signal: AbortSignal): Promise<boolean>;
+  /** What all boxes of the daemon's machine may have of process ids. */
+  room(signal: AbortSignal): Promise<ProcessRoom>;
   /** Throws an Error that says why the work cannot have the network that it asks for. */
   openWayOut(box: Box): Promise<void>;
   makeBox(container: Container, kept: Kept): Box;
@@ -46,12 +49,13 @@ export class Preparer {
     const wish = { name: spec.image, pin: spec.imageDigest, logins: spec.registryLogins };
     const image = await findImage(wish, images, signal);
     if (image.outcome === 'Missing') return { outcome: 'Failed', reason: image.reason, message: image.message };
-    const [runtime, enforced, isPodman] = await Promise.all([
+    const [runtime, enforced, isPodman, room] = await Promise.all([
       this.filledKit(image.id, signal),
       this.shop.enforced(signal),
       this.shop.isPodman(signal),
+      this.shop.room(signal),
     ]);
-    const about = { name, cluster, epoch, runtimeVolume: runtime.volume, kept, enforced, isPodman };
+    const about = { name, cluster, epoch, runtimeVolume: runtime.volume, kept, enforced, isPodman, room };
     const options = containerOf({ ...spec, image: image.id }, about);
     const container = await this.create(options, name, signal);
     const broken = async (reason: FaultReason, message: string): Promise<Made> => {
