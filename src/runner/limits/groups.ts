@@ -21,8 +21,8 @@ export interface Group {
   oomKills(): number;
   /** Another text once something in it has used the processor for a moment (v1 counts from a millisecond on); undefined: nobody counts. */
   activity(): string | undefined;
-  /** Host ids of the processes inside. */
-  processes(): number[];
+  /** A file of the kernel with the host ids of the processes inside, a line each; undefined: nobody counts them. */
+  readonly processList: string | undefined;
   /** Kills what is left and removes the group; resolves when nothing of it runs. Throws after `GONE_MS`. */
   destroy(): Promise<void>;
 }
@@ -118,7 +118,7 @@ export const noGroups: Groups = {
       openMemberFiles: () => [],
       oomKills: () => 0,
       activity: () => undefined,
-      processes: () => [],
+      processList: undefined,
       destroy: () => Promise.resolve(),
     }),
   leftOver: () => [],

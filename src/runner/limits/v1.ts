@@ -18,6 +18,9 @@ const LEAST_SHARES = 2;
 const SOCKET_SHARE = 0.25;
 const LEAST_SOCKET_BYTES = 16 * 2 ** 20;
 
+/** In every group, of either version. */
+export const PROCESS_LIST = 'cgroup.procs';
+
 export type Controller = 'memory' | 'cpu' | 'pids';
 
 /** `bases`: our directory in each controller's tree; controllers that we may not use are absent. */
@@ -73,7 +76,7 @@ async function createGroup(
     openMemberFiles: () => memberFiles.open(),
     oomKills: () => (memory === undefined ? 0 : counter(join(memory, name, 'memory.oom_control'), 'oom_kill')),
     activity: () => (cpu === undefined ? undefined : textOf(join(cpu, name, 'cpu.stat'))),
-    processes: () => processesOf(paths),
+    processList: paths[0] === undefined ? undefined : join(paths[0], PROCESS_LIST),
     destroy: async () => {
       memberFiles.close();
       await removeEmptied(paths, () => killAll(paths));
@@ -96,7 +99,7 @@ function setMemory(path: string, bytes: number): void {
 export function processesOf(paths: readonly string[]): number[] {
   for (const path of paths) {
     try {
-      return readFileSync(join(path, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+      return readFileSync(join(path, PROCESS_LIST), 'utf8').split('\n').filter(Boolean).map(Number);
     } catch {
       // Removed already in this tree.
     }

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { WorkLimits } from '../../engines/compute/contract/engine.js';
 import { processesOfBox, type ProcessRoom } from '../../engines/compute/shared/process-share.js';
 import { MemberFiles, OWN_PROCESSES, processorTime, removeEmptied, type Group, type Groups } from './groups.js';
-import { counter, groupsUnder, processesOf, textOf, writeWhereKnown, type Controller } from './v1.js';
+import { counter, groupsUnder, PROCESS_LIST, processesOf, textOf, type Controller, writeWhereKnown } from './v1.js';
 
 const makeDirectory = promisify(mkdir);
 
@@ -50,13 +50,13 @@ async function createGroup(
     write(path, 'cpu.weight', LEAST_WEIGHT);
   }
   if (controllers.has('pids')) write(path, 'pids.max', processesOfBox(limits, OWN_PROCESSES, room));
-  const memberFiles = new MemberFiles([path], 'cgroup.procs');
+  const memberFiles = new MemberFiles([path], PROCESS_LIST);
   return {
     memberFiles: memberFiles.paths,
     openMemberFiles: () => memberFiles.open(),
     oomKills: () => counter(join(path, 'memory.events'), 'oom_kill'),
     activity: () => textOf(join(path, 'cpu.stat')),
-    processes: () => processesOf([path]),
+    processList: join(path, PROCESS_LIST),
     destroy: async () => {
       memberFiles.close();
       await removeEmptied([path], () => killAll(path));

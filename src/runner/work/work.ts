@@ -12,7 +12,6 @@
  * Stopping: `stop` sends SIGTERM to every process of the main program's tree, SIGKILL to the whole box after the grace; before
  * main runs it ends the preparation at once. What runs in the box is `box-programs.ts`.
  */
-import { dirname, join } from 'node:path';
 import { knownFault } from '../../kinds/attempt/faults.js';
 import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engines/compute/contract/engine.js';
 import { patience, type Patience } from '../../engines/compute/shared/retry.js';
@@ -140,10 +139,9 @@ export class Work {
     return this.slot?.measured() ?? [];
   }
 
-  /** The kernel's list of its processes, by host ids, in one of its groups; undefined without them. */
+  /** The kernel's list of its processes, by host ids, undefined without control groups. */
   processList(): string | undefined {
-    const [memberFile] = this.programs.group?.memberFiles ?? [];
-    return memberFile === undefined ? undefined : join(dirname(memberFile), 'cgroup.procs');
+    return this.programs.group?.processList;
   }
 
   /** Another one once something of it has run; undefined: not known. */
