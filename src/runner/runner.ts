@@ -22,6 +22,7 @@ import { openIsolation } from './isolation/probe.js';
 import { Journal } from './journal/journal.js';
 import { claimDirectory, layoutOf, type Layout } from '../engines/compute/shared/plain-name.js';
 import { MIN_AGE_MS, watchDisk, type Measured } from '../engines/compute/shared/disk-limit.js';
+import { watchLocks, type LockHolder } from './limits/locks.js';
 import { raiseMachineSettings } from './limits/machine-settings.js';
 import { watchSockets, type SocketHolder } from './limits/sockets.js';
 import { probeGroups } from './limits/probe.js';
@@ -206,9 +207,16 @@ export async function openRunner(
       work,
       firstProcess: work.firstProcess,
       activity: () => work.activity(),
-      exceeded: (what) => work.socketsFull(what),
+      exceeded: (what) => work.kernelMemoryFull(`sockets ${what}`),
     }));
   void watchSockets(holders, over.signal);
+  const lockHolders = (): LockHolder[] =>
+    works.liveWork().map((work) => ({
+      firstProcess: work.firstProcess,
+      processes: () => work.processIds(),
+      exceeded: (what) => work.kernelMemoryFull(`locks of files ${what}`),
+    }));
+  void watchLocks(lockHolders, over.signal);
   const stopping = new AbortController();
   process.removeAllListeners('SIGTERM').on('SIGTERM', () => stopping.abort());
   await idle(works, server, settings.idleSeconds * 1000, stopping.signal);

@@ -50,7 +50,10 @@ export function judgeExit(exit: Extract<WorkReport, { report: 'Exited' }>, stopp
   const { exitCode, signal, outputs } = exit;
   const shown = { exitCode, signal, outputs };
   if (stopping !== undefined) return { ...stopped(stopping), ...shown };
-  if (exit.outOfMemory) return { ...failed('OutOfMemory', 'the memory limit was reached'), ...shown };
+  if (exit.outOfMemory) {
+    const said = exit.reason === undefined ? exit.message : undefined;
+    return { ...failed('OutOfMemory', said ?? 'the memory limit was reached'), ...shown };
+  }
   // The engine ended it, so whatever the program answered is not its own end.
   if (exit.reason !== undefined) return { ...faulty(exit.reason, exit.message ?? ''), ...shown };
   if (exitCode === 0) return { phase: 'Succeeded', reason: 'Completed', message: '', lost: false, ...shown };

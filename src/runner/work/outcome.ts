@@ -56,7 +56,8 @@ export function lastState(
         startedAt: before.startedAt ?? endedAt,
         signal: signalOf(outcome.exitCode),
         reason: why?.reason,
-        message: why?.message,
+        // Of memory that the limit does not bound, since the kernel counts it for nobody.
+        message: ending?.reason === 'OutOfMemory' ? ending.message : why?.message,
         outputs,
       };
     case 'failed':

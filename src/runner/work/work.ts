@@ -159,9 +159,9 @@ export class Work {
     this.exceeded('DiskFull', `the work's files ${what}`);
   }
 
-  /** The same for the memory of its sockets. */
-  socketsFull(what: string): void {
-    this.exceeded('OutOfMemory', `the work's sockets ${what}`);
+  /** The same for memory of the kernel that no group counts. */
+  kernelMemoryFull(what: string): void {
+    this.exceeded('OutOfMemory', `the work's ${what}`);
   }
 
   private exceeded(reason: Ending['reason'], message: string): void {

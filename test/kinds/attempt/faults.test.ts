@@ -45,3 +45,17 @@ test('a full disk below the work is the machine’s, a box that its memory limit
   t.is(lastState(before, box, undefined, { ...ended, outOfMemory: true }).reason, 'OutOfMemory');
   t.is(lastState(before, box, undefined, { ...ended, outOfMemory: false }).reason, 'SandboxFailed');
 });
+
+test('work that is ended for memory of the kernel says which, and one that its limit ended that', (t) => {
+  const exit = { report: 'Exited', epoch: 1, exitCode: 137, outOfMemory: true, outputs: [], time: 1 } as const;
+  const before = { id: 'a.1', phase: 'Running', sequence: 1, startedAt: 0 } as const;
+  const end = { endedAt: 1, outputs: undefined, outOfMemory: false };
+  const ending = { reason: 'OutOfMemory', message: 'locks' } as const;
+  const state = lastState(before, { kind: 'exited', exitCode: 137 }, ending, end);
+  t.like(state, { outOfMemory: true, reason: undefined, message: 'locks' });
+  t.like(judgeExit({ ...exit, message: state.message }, undefined), { reason: 'OutOfMemory', message: 'locks' });
+  const limit = { reason: 'OutOfMemory', message: 'the memory limit was reached' };
+  t.like(judgeExit(exit, undefined), limit);
+  // Said of something else.
+  t.like(judgeExit({ ...exit, reason: 'TimedOut', message: 'too long' }, undefined), limit);
+});
