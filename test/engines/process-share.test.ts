@@ -1,6 +1,7 @@
 /** How the machine's process ids are shared out: to all boxes together, and to each. */
 import fc from 'fast-check';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import {
@@ -9,6 +10,11 @@ import {
   processesOfBox,
   roomWithin,
 } from '../../src/engines/compute/shared/process-share.js';
+import { containerOf } from '../../src/engines/compute/docker/container.js';
+import type { Kept } from '../../src/engines/compute/docker/labels.js';
+import { boundAll } from '../../src/runner/limits/probe.js';
+import { openV1 } from '../../src/runner/limits/v1.js';
+import { openV2 } from '../../src/runner/limits/v2.js';
 import { box, LIMITS, MiB, printed } from './compute-harness.js';
 import { each } from './each-isolation.js';
 
@@ -57,6 +63,34 @@ test('a box has no fewer processes than a small program needs, no more than it i
   t.is(roomWithin([32_768, 192_730]), 24_576);
   t.is(roomWithin([3_000]), 1_976);
   t.is(roomWithin([1_500]), 750);
+});
+
+test('either version of control groups bounds all boxes within the groups around them, and each box to its part; so does a daemon', async (t) => {
+  const root = mkdtempSync(join(tmpdir(), 'troupe-groups-'));
+  t.teardown(() => rmSync(root, { recursive: true }));
+  // Such as a unit of systemd.
+  const unit = join(root, 'unit');
+  const base = join(unit, 'troupe');
+  mkdirSync(base, { recursive: true });
+  for (const path of [root, unit]) writeFileSync(join(path, 'cgroup.procs'), '');
+  writeFileSync(join(root, 'pids.max'), 'max\n');
+  writeFileSync(join(unit, 'pids.max'), '4800\n');
+  const processes = boundAll(base);
+  t.is(processes, 3_600);
+  t.is(readFileSync(join(base, 'pids.max'), 'utf8'), '3600');
+  const room = { processes, memory: 3_600 * MiB };
+  const limits = { ...LIMITS, memory: 512 * MiB, countedMemory: 100 * MiB, pids: PIDS };
+  const groups = [openV1(new Map([['pids', base]]), room), openV2(base, new Set(['pids'] as const), room)];
+  for (const [version, of] of groups.entries()) {
+    await of.create(`box-${version}`, limits);
+    t.is(readFileSync(join(base, `box-${version}`, 'pids.max'), 'utf8'), '100');
+  }
+  const about = { name: 'n', cluster: 'c', epoch: 1, runtimeVolume: 'v', isPodman: false, room };
+  const kept = {} as Kept;
+  const limited = (pids: boolean): number | undefined =>
+    containerOf(box({ limits }), { ...about, kept, enforced: { cpu: true, memory: true, pids } }).HostConfig?.PidsLimit;
+  t.is(limited(true), 100);
+  t.is(limited(false), undefined);
 });
 
 each(
