@@ -213,7 +213,7 @@ export async function openRunner(
   const lockHolders = (): LockHolder[] =>
     works.liveWork().map((work) => ({
       firstProcess: work.firstProcess,
-      processes: () => work.processIds(),
+      processes: () => processesOf([work.processList() ?? []].flat().map(dirname)),
       exceeded: (what) => work.kernelMemoryFull(`locks of files ${what}`),
     }));
   void watchLocks(lockHolders, over.signal);

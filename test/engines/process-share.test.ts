@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import {
   LEAST_PROCESSES,
+  leastOf,
   machineProcesses,
   processesOfBox,
   roomWithin,
@@ -112,7 +113,7 @@ each(
     const limits = { ...LIMITS, memory: 256 * MiB, countedMemory: 32 * MiB, pids: PIDS };
     const [attacker, neighbour] = [await h.running(box({ limits })), await h.running(box({ limits }))];
     const most = maxOf(join(base, attacker.id));
-    t.is(most, Math.min(PIDS + OWN, Math.max(LEAST_PROCESSES, Math.floor((all * 32 * MiB) / facts.memory))));
+    t.is(most, Math.min(PIDS + OWN, Math.max(leastOf(all), Math.floor((all * 32 * MiB) / facts.memory))));
     const bomb = '$| = 1; while (defined(my $p = fork)) { $p or exec "sleep", 600 } print "full\\n"; sleep 600';
     const taken = await h.exec(attacker.id, ['perl', '-e', bomb]);
     await printed(taken, 'full');

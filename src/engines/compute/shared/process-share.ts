@@ -1,7 +1,7 @@
 /**
  * Shares out the machine's process ids, of which every process and thread takes one, and which boxes, the service, Postgres and the machine
  * draw from one table. All boxes together leave a reserve to the others, and each box has the part of the rest that its memory is of the
- * machine's: boxes that fit into the machine by memory fit by processes as well, but for those below LEAST_PROCESSES. Pure, but for
+ * machine's: boxes that fit into the machine by memory fit by processes as well, but for those of the least that a box has. Pure, but for
  * `machineProcesses`.
  */
 import { readFileSync } from 'node:fs';
@@ -16,8 +16,13 @@ export interface ProcessRoom {
   readonly memory: number;
 }
 
-/** A box has at least so many, its isolation's own among them: a shell, an interpreter with its threads, a few commands. */
+/**
+ * A box has at least so many, its isolation's own among them: a shell, an interpreter with its threads, a few commands; and more where MOST_BOXES
+ * such boxes leave room for it.
+ */
 export const LEAST_PROCESSES = 64;
+const LEAST_WITH_ROOM = 256;
+const MOST_BOXES = 512;
 /** Of the table, for all that is no box. */
 const RESERVE = 1 / 4;
 const LEAST_RESERVE = 1_024;
@@ -30,7 +35,12 @@ export function processesOfBox(limits: WorkLimits, own: number, { processes, mem
   if (processes === undefined) return most;
   // Work that states no memory may use more than the Node counts for it: only what is counted adds up to the machine's.
   const part = Math.min(1, (limits.countedMemory ?? limits.memory) / memory);
-  return Math.min(most, Math.max(LEAST_PROCESSES, Math.floor(processes * part)));
+  return Math.min(most, Math.max(leastOf(processes), Math.floor(processes * part)));
+}
+
+/** Of so many for all boxes. */
+export function leastOf(processes: number): number {
+  return Math.max(LEAST_PROCESSES, Math.min(LEAST_WITH_ROOM, Math.floor(processes / MOST_BOXES)));
 }
 
 /** Of bounds that hold for the whole machine, what boxes may have. Undefined when none is known. */
