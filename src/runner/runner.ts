@@ -26,6 +26,7 @@ import { watchLocks, type LockHolder } from './limits/locks.js';
 import { raiseMachineSettings } from './limits/machine-settings.js';
 import { watchSockets, type SocketHolder } from './limits/sockets.js';
 import { probeGroups } from './limits/probe.js';
+import { processesOf } from './limits/v1.js';
 import { clearLost } from './lost.js';
 import { OwnDirectories } from './own-directories.js';
 import { Pipes } from './process/pipes.js';
@@ -213,7 +214,7 @@ export async function openRunner(
   const lockHolders = (): LockHolder[] =>
     works.liveWork().map((work) => ({
       firstProcess: work.firstProcess,
-      processes: () => processesOf([work.processList() ?? []].flat().map(dirname)),
+      processes: () => processesOf([work.processList()].flatMap((list) => (list === undefined ? [] : [dirname(list)]))),
       exceeded: (what) => work.kernelMemoryFull(`locks of files ${what}`),
     }));
   void watchLocks(lockHolders, over.signal);
