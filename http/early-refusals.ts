@@ -21,10 +21,14 @@ export function repeatedHeader({ rawHeaders }: IncomingMessage): 'Host' | 'Autho
 }
 
 /** The header by which a client asks to act as another caller (`kubectl --as`). Left unread, it would act as itself without knowing. */
-export function impersonation({ headers }: IncomingMessage): string | undefined {
-  return IMPERSONATION.find((name) => headers[name] !== undefined);
+export function impersonation({ rawHeaders }: IncomingMessage): string | undefined {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    // Few names begin so.
+    if ((name.startsWith('I') || name.startsWith('i')) && name.toLowerCase().startsWith('impersonate-')) return name;
+  }
+  return undefined;
 }
-const IMPERSONATION = ['impersonate-user', 'impersonate-group', 'impersonate-uid'];
 
 /** For a client address that has spent what it may send without a known key: no work, no line, and the connection ends. */
 export async function refuseCheaply(res: ServerResponse): Promise<void> {

@@ -118,9 +118,13 @@ export function authenticate(context: ServerContext): Layer {
       if (target === undefined) throw noSuchPath(x);
       const header = impersonation(x.req);
       if (header === undefined) return next();
-      throw refuse('Unsupported', `the header ${header} is not supported: a request acts as the holder of its key`, {
-        fix: 'Leave it out (kubectl: no --as), or send a key of the caller that it is to act as.',
-      });
+      throw refuse(
+        'Unsupported',
+        `the header ${header.slice(0, 64)} is not supported: a request acts as the holder of its key`,
+        {
+          fix: 'Leave it out (kubectl: no --as), or send a key of the caller that it is to act as.',
+        },
+      );
     };
     const key = target === undefined ? x.req.headers.authorization : extractCredential(x.req, x.upgrade !== undefined);
     const identity = authenticator.known(key);

@@ -3,6 +3,7 @@
  * it. Counts that were not told are lost with the process.
  */
 import type { Address } from '../../src/api/address.js';
+import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import type { Committer } from '../../storage/commit/request.js';
 import type { MessageRouter } from '../message-router.js';
 
@@ -13,10 +14,15 @@ export interface RefusedHolds {
   start(router: Pick<MessageRouter, 'send'>, stopping: AbortSignal): void;
 }
 
+type Last = Extract<ObjectMessage, { type: 'HoldsRefused' }>['last'];
+
 interface Tally {
   readonly budget: Address;
   readonly uid: string;
   untold: number;
+  /** Of the last refusal. */
+  last: Last;
+  lastAt: number;
   /** ms on a clock that only goes forward. */
   toldAt: number;
 }
@@ -29,19 +35,31 @@ const MOST_BUDGETS = 10_000;
 export function openRefusedHolds(now: () => number = () => performance.now()): RefusedHolds {
   const tallies = new Map<string, Tally>();
 
-  function add(org: string, uid: string, name: string): void {
+  function add(org: string, uid: string, name: string, last: Last): void {
     const key = `${org}/${uid}`;
     const tally = tallies.get(key);
-    if (tally !== undefined) tally.untold++;
-    else if (tallies.size < MOST_BUDGETS)
-      tallies.set(key, { budget: { org, kind: 'Budget', project: '', name }, uid, untold: 1, toldAt: -Infinity });
+    if (tally !== undefined) {
+      tally.untold++;
+      tally.last = last;
+      tally.lastAt = now();
+    } else if (tallies.size < MOST_BUDGETS)
+      tallies.set(key, {
+        budget: { org, kind: 'Budget', project: '', name },
+        uid,
+        untold: 1,
+        last,
+        lastAt: now(),
+        toldAt: -Infinity,
+      });
   }
 
   async function tell(tally: Tally, router: Pick<MessageRouter, 'send'>): Promise<void> {
     const count = tally.untold;
     tally.untold = 0;
     tally.toldAt = now();
-    const delivery = await router.send(tally.budget, tally.uid, { type: 'HoldsRefused', count });
+    const delivery = await router.send(tally.budget, tally.uid, {
+      ...{ type: 'HoldsRefused', count, last: tally.last, ago: now() - tally.lastAt },
+    });
     if (delivery !== 'Done' && delivery !== 'Absent') tally.untold += count;
   }
 
@@ -51,7 +69,7 @@ export function openRefusedHolds(now: () => number = () => performance.now()): R
       async commit(request, basis) {
         const result = await committer.commit(request, basis);
         if (result.outcome === 'HoldRefused' && result.by === 'Budget' && result.uid !== undefined)
-          add(request.address.org, result.uid, result.name ?? '');
+          add(request.address.org, result.uid, result.name ?? '', lastOf(result));
         return result;
       },
     }),
@@ -68,3 +86,5 @@ export function openRefusedHolds(now: () => number = () => performance.now()): R
     },
   };
 }
+
+const lastOf = ({ availableUSD, neededUSD, limitUSD }: Last): Last => ({ availableUSD, neededUSD, limitUSD });

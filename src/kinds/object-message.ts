@@ -193,7 +193,14 @@ export type ObjectMessage =
       readonly error?: string | undefined;
     }
   /** Committer → Budget: so many first holds were refused by it since the last such message; at most one a minute. */
-  | { readonly type: 'HoldsRefused'; readonly count: number }
+  | {
+      readonly type: 'HoldsRefused';
+      readonly count: number;
+      /** Of the last of them, as it was then (USD). */
+      readonly last: { readonly availableUSD: string; readonly neededUSD: string; readonly limitUSD: string };
+      /** How long ago that was (ms). */
+      readonly ago: number;
+    }
   /** Ledger → Attempt: no money for the time after `until` (ms). `sequence` is its hold's: an older one means nothing. */
   | {
       readonly type: 'FundingRefused';

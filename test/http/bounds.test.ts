@@ -409,7 +409,7 @@ test('a request that asks to act as another caller is refused, also where the an
   t.is((await api.call(SECRETS, { method: 'POST', body: made, headers: key })).status, 201);
   for (const path of [SECRETS, `${SECRETS}/plain`]) {
     t.is((await api.call(path, { headers: key })).status, 200);
-    for (const header of ['Impersonate-User', 'impersonate-group']) {
+    for (const header of ['Impersonate-User', 'impersonate-Extra-x']) {
       const answer = await api.call(path, { headers: { ...key, [header]: 'viewer' } });
       t.is(answer.status, 501, header);
       t.like(await answer.json(), { reason: 'Unsupported' });

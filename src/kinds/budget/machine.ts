@@ -7,7 +7,7 @@
  */
 import { equalJson } from '../../api/equal.js';
 import { parseTime } from '../../api/time.js';
-import { showUSD } from '../../money/usd.js';
+import { USD } from '../../money/usd.js';
 import type { CommitEffect } from '../effect.js';
 import { emit } from '../events/emit.js';
 import type { Current, DecisionContext, Machine, Message } from '../machine.js';
@@ -15,7 +15,7 @@ import type { ObjectMessage } from '../object-message.js';
 import { IGNORED, next, plain, type PlainDecision } from '../plain-machine.js';
 import { limitOf } from './limit.js';
 import type { BudgetSpec, BudgetStatus } from './schema.js';
-import { currentPeriod, NO_STATE, withFigures, withNotice, type BudgetPrivate } from './state.js';
+import { currentPeriod, NO_STATE, withFigures, withNotice, withoutFreed, type BudgetPrivate } from './state.js';
 import { budgetStatusOf, remainingUSD, withMailed } from './status.js';
 
 type Here = Current<BudgetSpec, BudgetStatus, BudgetPrivate>;
@@ -26,10 +26,14 @@ type Content<Type extends ObjectMessage['type']> = Extract<ObjectMessage, { type
 const PERIOD_ENDS = 'period-ends';
 /** Least time between two events that tell of refusals, ms. */
 const EXCEEDED_EVERY_MS = 60_000;
+/** Figures of the ledger are shown after so long at most, ms. */
+const FIGURES_LATE_MS = 15_000;
 
 /** The status of now, with this state. */
-function shown(here: Here, state: BudgetPrivate, { now, mails }: When, effects: readonly CommitEffect[] = []): Decided {
-  const status = budgetStatusOf(here.object.spec, here.object.status, state, { created: createdAt(here), now, mails });
+function shown(here: Here, known: BudgetPrivate, { now, mails }: When, effects: readonly CommitEffect[] = []): Decided {
+  const { spec } = here.object;
+  const state = withoutFreed(known, remainingUSD(spec, known, createdAt(here), now));
+  const status = budgetStatusOf(spec, here.object.status, state, { created: createdAt(here), now, mails });
   return next<BudgetStatus, BudgetPrivate>(status, { private: state, effects });
 }
 
@@ -55,25 +59,28 @@ function update(here: Here, { before }: Extract<Message, { type: 'Updated' }>, w
 function notice(here: Here, { period, threshold }: Content<'ThresholdReached'>, context: When): Decided {
   const state = withNotice(here.private ?? NO_STATE, period, threshold);
   if (state === undefined) return IGNORED;
-  const { limitUSD } = here.object.spec;
   const when = period === 'total' ? '' : ` in ${period}`;
-  return shown(here, state, context, [emit('budget.threshold', `${threshold}% of ${limitUSD} USD are spent${when}`)]);
+  // The limit that was reached may be another than that of now.
+  return shown(here, state, context, [emit('budget.threshold', `${threshold}% of the limit were spent${when}`)]);
 }
 
 /** The first refusal is told at once; those of the next minute together, with what is refused behind it. */
-function refuse(here: Here, { count }: Content<'HoldsRefused'>, context: When): Decided {
+function refuse(here: Here, { count, last, ago }: Content<'HoldsRefused'>, context: When): Decided {
   const { now } = context;
   const before = here.private ?? NO_STATE;
-  const left = showUSD(remainingUSD(here.object.spec, before, createdAt(here), now));
+  // Of a moment ago the figures may not be known here yet: what is left by those of before is more than there was.
+  const left = remainingUSD(here.object.spec, before, createdAt(here), now);
+  const refusedAtUSD = ago < FIGURES_LATE_MS ? USD.max(left, last.availableUSD).toFixed() : last.availableUSD;
   const { time = -Infinity, since = 0 } = before.exceeded ?? {};
   const refusals = since + count;
   const told = now - time < EXCEEDED_EVERY_MS;
   const state = {
-    ...{ ...before, refusedAtUSD: left },
+    ...{ ...before, refusedAtUSD },
     exceeded: told ? { time, since: refusals } : { time: now, since: 0 },
   };
-  const holds = refusals === 1 ? 'a hold was' : `${refusals} holds were`;
-  const message = `${holds} refused: ${left} of ${here.object.spec.limitUSD} USD were left`;
+  const { availableUSD, limitUSD, neededUSD } = last;
+  const holds = refusals === 1 ? 'a hold was refused' : `${refusals} holds were refused, the last one`;
+  const message = `${holds} when ${availableUSD} of ${limitUSD} USD were left and it needed ${neededUSD} USD`;
   return shown(here, state, context, told ? [] : [emit('budget.exceeded', message)]);
 }
 

@@ -1,5 +1,6 @@
 /** What a Budget keeps beside its status: the ledger's figures and notices by period, and refusals that no event has told of. Pure. */
 import { monthOf, periodEnd, periodOf } from '../../money/counters.js';
+import type { USD } from '../../money/usd.js';
 import type { SpendFigures } from '../object-message.js';
 import type { BudgetSpec } from './schema.js';
 
@@ -28,6 +29,13 @@ export function withFigures(state: BudgetPrivate, figures: Figures): BudgetPriva
   const before = figuresOf(state, figures.period);
   if (before !== undefined && before.revision >= figures.revision) return undefined;
   return { ...state, figures: newest([...without(state.figures, figures.period), figures]) };
+}
+
+/** Once more is left than when a hold was refused, the refusal is over, and less being left again is no refusal. */
+export function withoutFreed(state: BudgetPrivate, remaining: USD): BudgetPrivate {
+  if (state.refusedAtUSD === undefined || remaining.lte(state.refusedAtUSD)) return state;
+  const { refusedAtUSD: _, ...rest } = state;
+  return rest;
 }
 
 export function figuresOf({ figures }: BudgetPrivate, period: string): Figures | undefined {

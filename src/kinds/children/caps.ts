@@ -32,7 +32,7 @@ export function reachCap(draft: ParentDraft, cap: CostLimit | undefined): void {
   if (new USD(maxCostUSD).gt(cap.limitUSD)) return;
   draft.keep({ capped: true });
   const type = draft.self.kind === 'Sweep' ? 'sweep.max_cost_reached' : 'pipeline.max_cost_reached';
-  draft.effects.push(emit(type, `maxCostUSD, ${maxCostUSD} USD, leaves no room for another of its Jobs`));
+  draft.effects.push(emit(type, `maxCostUSD, ${maxCostUSD} USD, left too little for its Jobs to go on`));
 }
 
 /** There is money for so many of the children that wait on the counter. */

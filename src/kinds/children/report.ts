@@ -49,7 +49,7 @@ function explain(draft: ParentDraft, phase: JobPhase): Explained {
       return draft.private.capped === true
         ? {
             reason: MAX_COST_REACHED,
-            message: 'maxCostUSD leaves no room for another of its Jobs: raise that to go on',
+            message: 'maxCostUSD left too little for its Jobs to go on: raise it',
           }
         : { reason: 'Suspended' };
     default:
@@ -81,14 +81,18 @@ function conditions(draft: ParentDraft, phase: JobPhase, before: Condition[] | u
     set('Suspended', 'False', `${kind}Resumed`, `${kind} resumed`);
   const { funding } = draft.private;
   // The slots are gone through only when one of them may wait.
-  const lost = funding !== undefined && funding.state !== 'Restored' && ending === undefined && !isFinished(phase);
+  const over = ending !== undefined || isFinished(phase);
+  const asleep = draft.state === 'Suspended' || phase === 'Suspended';
+  const lost = funding !== undefined && funding.state !== 'Restored' && !over && !asleep;
   const unfunded = lost ? unfundedSlot(draft) : undefined;
   if (unfunded !== undefined) {
     const { reason = 'BudgetExceeded', wait } = unfunded.detail;
     const code = isRefusedByMoney(reason) ? reason : 'BudgetExceeded';
     set('Funded', 'False', code, `${draft.children.label(unfunded.index)} ${wait === undefined ? '' : sayWait(wait)}`);
-  } else if (findCondition(list, 'Funded')?.status === 'False')
-    set('Funded', 'True', 'Funded', 'there is money for its Jobs again');
+  } else if (findCondition(list, 'Funded')?.status === 'False') {
+    if (over || asleep) set('Funded', 'True', 'NothingWaits', 'none of its Jobs waits for money now');
+    else set('Funded', 'True', 'Funded', 'there is money for its Jobs again');
+  }
   switch (phase) {
     case 'Succeeded':
       set('Complete', 'True', 'Completed', `${draft.counts.slots.Succeeded} of ${draft.children.total} succeeded`);

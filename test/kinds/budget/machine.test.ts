@@ -23,7 +23,10 @@ function message(content: ObjectMessage): Message {
 
 const spend = (spentUSD: string, heldUSD: string, revision: number, more: object = {}): Message =>
   message({ type: 'SpendChanged', period: '2026-01', spentUSD, heldUSD, refusing: false, revision, ...more });
-const refusals = (count: number): Message => message({ type: 'HoldsRefused', count });
+const refusals = (count: number, ago = 0): Message => {
+  const last = { availableUSD: '0.50', neededUSD: '0.75', limitUSD: '10.00' };
+  return message({ type: 'HoldsRefused', count, last, ago });
+};
 
 const put = (stored: Stored, one: Message, now = NOW): Next => decided(kind, stored, one, contextAt(now));
 const statusOf = ({ object }: Stored): BudgetStatus => object.status as BudgetStatus;
@@ -130,7 +133,7 @@ test('each threshold has one event in each period', (t) => {
   const reached = (period: string, threshold: number): Message =>
     message({ type: 'ThresholdReached', period, threshold });
   const one = put(created(), reached('2026-01', 50));
-  t.deepEqual(eventsOf(one), ['budget.threshold: 50% of 10.00 USD are spent in 2026-01']);
+  t.deepEqual(eventsOf(one), ['budget.threshold: 50% of the limit were spent in 2026-01']);
   t.deepEqual(statusOf(one).notifiedThresholds, [50]);
   t.is(ask(kind, one, reached('2026-01', 50)).outcome, 'Ignored');
   const two = put(one, reached('2026-02', 50), FEBRUARY);
@@ -141,16 +144,28 @@ test('each threshold has one event in each period', (t) => {
 test('refusals are told at most once a minute, with their count, and it stands exceeded until something is freed', (t) => {
   const used = put(created(), spend('9.00', '0.50', 1));
   const one = put(used, refusals(1));
-  t.deepEqual(eventsOf(one), ['budget.exceeded: a hold was refused: 0.50 of 10.00 USD were left']);
+  t.deepEqual(eventsOf(one), [
+    'budget.exceeded: a hold was refused when 0.50 of 10.00 USD were left and it needed 0.75 USD',
+  ]);
   t.is(exceeded(one), 'True LimitReached');
   const two = put(one, refusals(3), NOW + 59_999);
   t.deepEqual(eventsOf(two), []);
   const three = put(two, refusals(4), NOW + 60_000);
-  t.deepEqual(eventsOf(three), ['budget.exceeded: 7 holds were refused: 0.50 of 10.00 USD were left']);
+  t.deepEqual(eventsOf(three), [
+    'budget.exceeded: 7 holds were refused, the last one when 0.50 of 10.00 USD were left and it needed 0.75 USD',
+  ]);
   const same = put(three, spend('9.25', '0.25', 2));
   t.is(exceeded(same), 'True LimitReached');
   t.is(exceeded(put(same, spend('9.25', '0.00', 3))), 'False WithinLimit');
   t.is(exceeded(put(used, spend('9.25', '0.25', 2))), 'False WithinLimit');
+  const freed = put(same, spend('9.25', '0.00', 3));
+  t.is(
+    exceeded(put(freed, spend('9.25', '0.25', 4))),
+    'False WithinLimit',
+    'as little is left as before, and nothing was refused',
+  );
+  const over = put(put(used, spend('9.00', '0.00', 2)), refusals(1, 30_000));
+  t.is(exceeded(over), 'False WithinLimit', 'what was given back since is more than was left then');
 });
 
 test('a Budget that is not exceeded promises no more than is left: what waits may need more', (t) => {

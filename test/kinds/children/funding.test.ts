@@ -80,3 +80,13 @@ test('a Pipeline has the same events, and a cap that leaves too little for anoth
   pay(owner, 1);
   t.regex(events(owner).join(), /^pipeline\.funding_restored: /);
 });
+
+test('nothing of a Pipeline that is suspended or cancelled waits for money, and its condition says so', (t) => {
+  for (const state of ['Suspended', 'Cancelled']) {
+    const owner = new Owner(pipelineKind, { stages: [{ name: 'a', template: JOB }] }).note();
+    refuse(owner, 0);
+    t.regex(funded(owner), /^False/, state);
+    owner.change({ state });
+    t.regex(funded(owner), /^True .*none of its Jobs waits for money now/, state);
+  }
+});
