@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../src/app/free-port.js';
-import { openTestDatabase } from '../support/postgres.js';
+import { openEmptyDatabase, openTestDatabase } from '../support/postgres.js';
 import { client, type Client } from './client.js';
 import { processesOn } from './processes.js';
 import { until } from './until.js';
@@ -63,6 +63,8 @@ export interface Setup {
   readonly beside?: Running | undefined;
   /** An own database instead of a fresh one. `embedded`: none, so that the service starts its own Postgres. */
   readonly databaseUrl?: string | undefined;
+  /** Its fresh database has no tables: something else makes them. */
+  readonly emptyDatabase?: boolean | undefined;
   /** A directory for the data instead of a fresh one. The caller removes it. */
   readonly dataDir?: string | undefined;
   readonly ports?: { readonly http: number; readonly tls: number } | undefined;
@@ -78,7 +80,10 @@ interface Teardown {
 
 export async function openRunning(t: Teardown | undefined, setup: Setup = {}): Promise<Running> {
   const dataDir = setup.dataDir ?? (await mkdtemp(join(tmpdir(), 'troupe-e2e-')));
-  const database = setup.databaseUrl === undefined && setup.beside === undefined ? await openTestDatabase() : undefined;
+  const database =
+    setup.databaseUrl === undefined && setup.beside === undefined
+      ? await (setup.emptyDatabase === true ? openEmptyDatabase() : openTestDatabase())
+      : undefined;
   const databaseUrl = setup.beside?.databaseUrl ?? setup.databaseUrl ?? database?.url ?? '';
   const http = setup.ports?.http ?? (await freePort());
   const tls = setup.ports?.tls ?? (await freePort());
@@ -130,17 +135,18 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
 
   const ready = async (deadlineMs = READY_MS): Promise<void> => {
     try {
-      await until(
+      const end = await until(
         `${url} is ready`,
         async () => {
-          if (!alive()) throw new Error('the process has ended');
+          if (!alive()) return 'Ended';
           if ((await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(5000) })).status !== 200)
             return false;
           key = (await readFile(keyFile, 'utf8')).trim();
-          return true;
+          return 'Ready';
         },
         deadlineMs,
       );
+      if (end === 'Ended') throw new Error('the process has ended');
     } catch (error) {
       throw new Error(`the service did not get ready; its log:\n${log()}`, { cause: error });
     }
@@ -195,11 +201,17 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
   return running;
 }
 
-/** A service that is ready, with a fresh database. */
-export async function startRunning(t: Teardown | undefined, setup: Setup = {}): Promise<Running> {
+/** A service that is ready, with a fresh database. Another program may have taken its port since it was chosen: then it gets others. */
+export async function startRunning(t: Teardown | undefined, setup: Setup = {}, again = true): Promise<Running> {
   const running = await openRunning(t, setup);
-  await running.start();
-  return running;
+  try {
+    await running.start();
+    return running;
+  } catch (error) {
+    if (!again || setup.ports !== undefined || !running.log().includes('another program listens there')) throw error;
+    if (t === undefined) await running.close();
+    return startRunning(t, setup, false);
+  }
 }
 
 interface Shared {

@@ -59,7 +59,7 @@ run('data of the version before is taken over whole: what ended is there, what r
   const receiver = await openReceiver(t, dir);
   const hook = receiver.hook('hook');
   const env = { TROUPE_WEBHOOK_CA: receiver.caFile, TROUPE_WEBHOOK_ALLOW: '127.0.0.0/8' };
-  const service = await openRunning(t, { env });
+  const service = await openRunning(t, { env, emptyDatabase: true });
   await restore(service, hook.url);
   const rows = async (text: string): Promise<readonly unknown[]> =>
     (await withDatabase(service, (client) => client.query({ text, rowMode: 'array' }))).rows.flat();
