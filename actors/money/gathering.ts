@@ -3,7 +3,7 @@
  * it, for ever. Once it has waited for PASSED_MS, what waits behind it is not woken for GATHERING_MS, so that what is given back adds up; and
  * then not for PAUSE_MS, in which the others go on. So what never fits costs the others a sixth of their time at most.
  *
- * Nothing is held and no create is refused for it (I7: only money that live work holds refuses): whoever asks the ledger at that moment may
+ * Nothing is held and no create is refused for it (I7: only money that live work holds refuses): what asks the ledger at that moment may
  * take what has gathered. Pure.
  */
 import { USD } from '../../src/money/usd.js';

@@ -6,13 +6,13 @@ const UNIT = 10n ** BigInt(USD_PLACES);
 /** A whole number is of USD. */
 type Amount = USD | string | number;
 
-/** Of a quotient that is no whole number of billionths. */
+/** Of a quotient that is not a whole number of billionths. */
 export type Rounding = 'HalfUp' | 'Up' | 'Down';
 
 export class USD {
   readonly billionths: bigint;
 
-  /** A bigint is of billionths. Throws for a text that is no decimal with at most nine places, and for a number that is not whole. */
+  /** A bigint is of billionths. Throws for a text that is not a decimal with at most nine places, and for a number that is not whole. */
   constructor(amount: Amount | bigint) {
     this.billionths = typeof amount === 'bigint' ? amount : billionthsOf(amount);
   }

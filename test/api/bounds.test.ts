@@ -1,4 +1,4 @@
-/** What a client and OpenAPI are told of the bounds of amounts, durations and percents. */
+/** The bounds of amounts, durations and percents, in messages and in OpenAPI. */
 import test from 'ava';
 import { z } from 'zod';
 import { causesOf, TELLING } from '../../src/api/causes.js';
@@ -14,7 +14,7 @@ function complaints(type: z.ZodType, value: unknown): string[] {
   );
 }
 
-test('a refused amount, duration or percent is told the least, the largest and the form, and OpenAPI says the same', (t) => {
+test('the message about a refused amount, duration or percent names the least, the largest and the form, and OpenAPI says the same', (t) => {
   const spec = budgetKind.schema.spec;
   t.deepEqual(complaints(spec, { limitUSD: '0', thresholds: [0, 101, 50.5, 'x'] }), [
     'FieldValueInvalid spec.limitUSD: Invalid value: "0": must be an amount in USD as a decimal string such as 12.50 from 0.000000001 to 99999999999.999999999 with at most 9 decimals',

@@ -320,7 +320,7 @@ test('a field that is described by itself keeps its words in front of the rule o
   t.regex(zDuration().description ?? '', /^Duration with unit suffixes/);
 });
 
-test('an integer out of its range is told its bound', (t) => {
+test('the message about an integer out of its range names its bound', (t) => {
   const said = (value: number): string =>
     z.int().min(1).max(3).safeParse(value, TELLING).error?.issues[0]?.message ?? '';
   t.regex(said(0), /^Too small/);

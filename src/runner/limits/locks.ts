@@ -3,7 +3,7 @@
  * and no limit of a process bounds.
  *
  * The bound is kept by looking at the kernel's list, every few seconds. To go on in that list the kernel walks from its beginning, with a
- * lock that whoever locks a file waits for, so its cost grows with the square of what is read. Therefore only the beginning is read
+ * lock for which every program waits that locks a file, so its cost grows with the square of what is read. Therefore only the beginning is read
  * (MOST_READ), in which the newest locks stand, and the next look waits the longer the more this one took. A box can overshoot meanwhile.
  *
  * Whose a lock is, its process says, whose namespace of process ids is the box's. Some name none that is alive: locks of open file
