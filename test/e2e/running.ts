@@ -135,7 +135,7 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
 
   const ready = async (deadlineMs = READY_MS): Promise<void> => {
     try {
-      const end = await until(
+      const outcome = await until(
         `${url} is ready`,
         async () => {
           if (!alive()) return 'Ended';
@@ -146,7 +146,7 @@ export async function openRunning(t: Teardown | undefined, setup: Setup = {}): P
         },
         deadlineMs,
       );
-      if (end === 'Ended') throw new Error('the process has ended');
+      if (outcome === 'Ended') throw new Error('the process has ended');
     } catch (error) {
       throw new Error(`the service did not get ready; its log:\n${log()}`, { cause: error });
     }
