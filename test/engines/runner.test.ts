@@ -109,18 +109,24 @@ each(
   },
 );
 
+/** Bounds how large files of the runner may grow (bytes), as its own user: root needs a capability for that, which not every machine gives it. */
+function limitFiles(runner: number, bytes: string): void {
+  const { uid, gid } = statSync(`/proc/${runner}`);
+  execFileSync('prlimit', ['--pid', String(runner), `--fsize=${bytes}:`], { uid, gid });
+}
+
 once('work that the journal cannot take is refused, and its end is the machine’s fault', async (t, fixture, h) => {
   const { journal } = fixture.place.layout;
   // So that the journal has the epoch already.
   await h.run(order('true'));
-  const runner = String(fixture.runnerPid());
+  const runner = fixture.runnerPid() as number;
   // No file of the runner's may grow beyond what its journal has: as on a full disk.
-  execFileSync('prlimit', ['--pid', runner, `--fsize=${statSync(journal).size}:`]);
+  limitFiles(runner, String(statSync(journal).size));
   const work = order('true');
   try {
     await t.throwsAsync(h.start(work), { name: 'EngineRefusal', message: /journal cannot be written/ });
   } finally {
-    execFileSync('prlimit', ['--pid', runner, '--fsize=unlimited:']);
+    limitFiles(runner, 'unlimited');
   }
   t.like(await h.ended(work.id), { phase: 'StartFailed', reason: 'Unavailable' });
   t.is((await h.run(order('exit 3'))).exitCode, 3);
@@ -131,14 +137,14 @@ once('the end of work is told when the journal has it, however long there is no 
   const work = order('trap "exit 11" TERM; echo ready; exec >/dev/null 2>&1; while :; do sleep 0.05; done');
   await h.start(work);
   await until('it can be stopped', async () => (await h.text(work.id)) === 'ready\n');
-  const runner = String(fixture.runnerPid());
-  execFileSync('prlimit', ['--pid', runner, '--fsize=64:']);
+  const runner = fixture.runnerPid() as number;
+  limitFiles(runner, '64');
   await h.engine.stop(work.id, 60, h.patience());
   await h.state(work.id, ({ saving }) => saving?.error?.includes('write down') === true);
   const waits = (await h.engine.list(h.patience())).find(({ id }) => id === work.id);
   t.like(waits, { phase: 'Running', endedAt: undefined });
   t.false(readFileSync(journal, 'utf8').includes('"exitCode":11'));
-  execFileSync('prlimit', ['--pid', runner, '--fsize=unlimited:']);
+  limitFiles(runner, 'unlimited');
   t.like(await h.ended(work.id), { phase: 'Exited', exitCode: 11 });
   // A following runner, too, says that it has ended: it is not Lost, and runs no second time.
   process.kill(fixture.runnerPid() as number, 'SIGKILL');

@@ -90,8 +90,9 @@ test.serial(
     await post(before, 'fleeting', { command: ['true'], ttlSecondsAfterFinished: 4 });
     await post(before, 'removed', { command: ['true'] });
     await post(before, 'removed-whole', { command: ['true'] });
-    for (const name of ['finished', 'fleeting', 'removed', 'removed-whole'])
-      t.is(await ended(before, name), 'Succeeded Completed');
+    // All at once: the fleeting one is there for four seconds only.
+    const quick = ['finished', 'fleeting', 'removed', 'removed-whole'];
+    for (const end of await Promise.all(quick.map((name) => ended(before, name)))) t.is(end, 'Succeeded Completed');
     await until(
       'indexes of the long Job run and one of the others has failed',
       async () => (await log(before, 'long', 2)).includes('line 2') && (await log(before, 'retries')).includes('try'),
