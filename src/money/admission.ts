@@ -112,14 +112,30 @@ function isOver(book: Book, parts: readonly Part[], late: ReadonlySet<string>, c
   });
 }
 
-/** No part gets more than it has; one that is not needed any more goes. */
+/**
+ * No part gets more than it has; one that is not needed any more goes. A Budget that had a part only of an earlier month keeps the hold bound by
+ * one of this month, without money.
+ */
 function atMost(parts: readonly Part[], wanted: readonly Part[]): readonly Part[] {
   const amounts = new Map(wanted.map(({ counter, amountUSD }) => [counter, amountUSD]));
-  return parts.flatMap(({ counter, amountUSD: has }) => {
+  const less = parts.flatMap(({ counter, amountUSD: has }) => {
     const amountUSD = amounts.get(counter);
     if (amountUSD === undefined) return [];
     return [{ counter, amountUSD: readUSD(amountUSD).lt(readUSD(has)) ? amountUSD : has }];
   });
+  const budgetsIn = (some: readonly Part[]): Set<string> =>
+    new Set(some.flatMap(({ counter }) => budgetIn(counter) ?? []));
+  const [before, after] = [budgetsIn(parts), budgetsIn(less)];
+  const lost = wanted.filter(({ counter }) => {
+    const budget = budgetIn(counter);
+    return budget !== undefined && before.has(budget) && !after.has(budget);
+  });
+  return [...less, ...lost.map(({ counter }) => ({ counter, amountUSD: '0' }))];
+}
+
+function budgetIn(counter: string): string | undefined {
+  const name = parseCounter(counter);
+  return name.of === 'Budget' ? name.uid : undefined;
 }
 
 /** The most units, up to many, that take no more than the hold's share of any counter. Undefined: not even few. */

@@ -2,7 +2,20 @@
 import test from 'ava';
 import { renewAt } from '../../src/money/renewal.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
-import { begin, bill, budgetOf, credit, HOUR, MINUTE, MONTH_END, NOON, owner, place, PREPAID } from './scenario.js';
+import {
+  begin,
+  bill,
+  budgetOf,
+  credit,
+  HOUR,
+  MINUTE,
+  MONTH_END,
+  NOON,
+  owner,
+  place,
+  PREPAID,
+  TERMS,
+} from './scenario.js';
 
 const renew = (key: string): MoneyOperation => ({ op: 'Renew', key });
 const release = (key: string): MoneyOperation => ({ op: 'Release', key });
@@ -69,6 +82,15 @@ test('what gives back for want of room is refused at the next renewal, keeps its
     ['grants/g'],
     'the credit alone: what was held before payments began is not taken from it',
   );
+});
+
+test('a hold that another Budget refuses in a new month stays bound by those that it had a part of before', (t) => {
+  const s = begin(budgetOf('b', '9'));
+  s.applied(NOON, place('j', { terms: { ...TERMS, rateUSDPerHour: '0', minimumUSD: '2.5' } }), bill('j', NOON));
+  s.at(MONTH_END + MINUTE, total('c', '0.001'), renew('j'));
+  const counters = s.hold('j').parts.map(({ counter }) => counter);
+  t.true(counters.includes('budget/b/2026-12'), counters.join(' '));
+  t.true(counters.includes('budget/c/total'), counters.join(' '));
 });
 
 test('what the wallet has refused is not said to have money because it gives back for a Budget', (t) => {

@@ -290,7 +290,18 @@ export function openModel(): Model {
     const squeezed = !hold.refused && total > need(hold, 2);
     const wanted = split(hold, need(hold, squeezed ? 2 : 0), now);
     const less = [...parts].filter(([counter]) => wanted.has(counter));
-    return { squeezed, parts: new Map(less.map(([name, amount]) => [name, min(amount, wanted.get(name) ?? 0n)])) };
+    const budgetsOf = (names: Iterable<string>): Set<string> =>
+      new Set([...names].filter((name) => name.startsWith('budget/')).map((name) => name.split('/')[1] ?? ''));
+    const [had, has] = [budgetsOf(parts.keys()), budgetsOf(less.map(([name]) => name))];
+    const bound = [...budgetsOf(wanted.keys())].filter((uid) => had.has(uid) && !has.has(uid));
+    const empty = [...wanted.keys()].filter((name) => bound.includes(name.split('/')[1] ?? ''));
+    return {
+      squeezed,
+      parts: new Map([
+        ...less.map(([name, amount]) => [name, min(amount, wanted.get(name) ?? 0n)] as const),
+        ...empty.map((name) => [name, 0n] as const),
+      ]),
+    };
   }
 
   function correct(
