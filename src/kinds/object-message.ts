@@ -233,8 +233,38 @@ export type ObjectMessage =
         | { readonly attempt: number; readonly event: string; readonly status: number; readonly time: number }
         | undefined;
     }
+  /** Gateway → InferenceEndpoint: its use in the last 24 hours, and the requests that run now. At most one a second. */
+  | { readonly type: 'UsageChanged'; readonly usage: ModelUsage }
+  /** Gateway → InferenceEndpoint: the Model that it names, and whether something serves that. */
+  | {
+      readonly type: 'ModelObserved';
+      /** Name of the Model; absent: there is none any more. */
+      readonly model?: string | undefined;
+      readonly available: boolean;
+      readonly reason: string;
+      readonly message: string;
+    }
+  /** Gateway → InferenceEndpoint: money refuses its requests since now, or no longer (no `refusal`). Said again when it is not known. */
+  | {
+      readonly type: 'RequestsFunded';
+      readonly refusal?:
+        | { readonly reason: 'MaxCostReached' | 'BudgetExceeded' | 'InsufficientCredits'; readonly message: string }
+        | undefined;
+    }
+  /** Gateway → Model: whether something serves it. */
+  | { readonly type: 'ServingObserved'; readonly available: boolean; readonly message: string }
   /** Something that stands for this object was used (a credential, a mounted secret). At most one a minute is worth sending. */
   | { readonly type: 'Used'; readonly time: number };
+
+/** As in `status.usage24h` of an InferenceEndpoint. */
+export interface ModelUsage {
+  readonly requests: number;
+  readonly errors: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly costUSD: string;
+  readonly openHolds: number;
+}
 
 /** What the owner of work wants to know of it beside its phase. Times in ms since the epoch. */
 export interface ChildFacts {

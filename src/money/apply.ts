@@ -89,6 +89,9 @@ function carryOut(book: Book, operation: MoneyOperation, now: number): Operation
       return addCredit(book, operation, now);
     case 'Correct':
       return correct(book, operation);
+    case 'Draw':
+    case 'Count':
+      return GONE;
     case 'Expire':
       return DONE;
   }

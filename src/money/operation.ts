@@ -52,8 +52,34 @@ export type MoneyOperation =
    * money and may pass limits; less than nothing is not left of the use. `once` as above.
    */
   | { readonly op: 'Correct'; readonly posting: string; readonly amountUSD: string; readonly once: string }
+  /**
+   * Charges what requests to models have used to a hold that no time bills (a block), never more than it has, and sets what it holds from
+   * now on; where there is no room for more, it keeps what is left and says who refused. `draw`: one more than the last of this hold; one
+   * that comes twice does nothing. `use` is counted in the same transaction.
+   */
+  | {
+      readonly op: 'Draw';
+      readonly key: string;
+      readonly draw: number;
+      readonly usedUSD: string;
+      readonly holdUSD: string;
+      readonly use?: ModelUse | undefined;
+    }
+  /** Counts requests that cost nothing. */
+  | { readonly op: 'Count'; readonly use: ModelUse }
   /** Takes what grants whose time is over still have and nobody holds. Every other operation does the same first. */
   | { readonly op: 'Expire' };
+
+/** What requests through one InferenceEndpoint came to; what they cost is what is charged with it. */
+export interface ModelUse {
+  /** Of the InferenceEndpoint. */
+  readonly uid: string;
+  readonly requests: number;
+  /** Of them, those that ended without a charge. */
+  readonly errors: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
 
 /** What refused a hold, as a client sees it. */
 export interface HoldRefusal {

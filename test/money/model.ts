@@ -372,6 +372,9 @@ export function openModel(): Model {
       case 'DropBudget':
         budgets.delete(operation.uid);
         return undefined;
+      case 'Draw':
+      case 'Count':
+        return undefined;
       case 'SetCap':
         if (operation.limitUSD === undefined) caps.delete(operation.uid);
         else caps.set(operation.uid, nano(operation.limitUSD));

@@ -1,0 +1,63 @@
+/** Interface: which upstreams serve a model, in which order they are tried, and how they stand. */
+import type { DialectName } from './dialects/dialect.js';
+import type { UpstreamAnswer, UpstreamCall } from './upstream.js';
+import type { UpstreamError } from './dialects/dialect.js';
+
+/** Tokens of a text by the model's own tokenizer. */
+export type CountTokens = (text: string) => number;
+
+export interface ModelRoutes {
+  /** Dialects that some route of the model speaks. */
+  readonly dialects: ReadonlySet<DialectName>;
+  /** Where the operator has named a tokenizer. */
+  readonly countTokens: CountTokens | undefined;
+}
+
+export interface ForwardCall extends Omit<UpstreamCall, 'body'> {
+  /** Name of the Model. */
+  readonly model: string;
+  readonly dialect: DialectName;
+  /** The body for an upstream that calls the model so. */
+  encode(model: string): Buffer;
+  /** What the dialect reads out of a refusal's body. */
+  readError(body: unknown): UpstreamError | undefined;
+}
+
+export type Forwarded =
+  /** The first byte of an answer with a 2xx is there. */
+  | (Extract<UpstreamAnswer, { outcome: 'Answered' }> & {
+      readonly upstream: string;
+      readonly class: string;
+      /** How many routes were tried before. */
+      readonly retries: number;
+      /** To be said once: how the answer ended, for the health of the route. */
+      ended(how: 'Whole' | 'Broken' | 'Left'): void;
+    })
+  /** The upstream has refused this very request; another one would too. */
+  | { readonly outcome: 'Refused'; readonly status: number; readonly error: UpstreamError; readonly class: string }
+  /** Every route is down, busy, or has just failed. `retryAfterSeconds`: when one may be up again, at most 60. */
+  | {
+      readonly outcome: 'Failed';
+      readonly reason: 'Unavailable' | 'Overloaded' | 'TimedOut' | 'Aborted';
+      readonly retryAfterSeconds: number | undefined;
+    };
+
+export interface ModelStanding {
+  /** Name of the Model. */
+  readonly model: string;
+  readonly available: boolean;
+  /** For people, without names of hosts. */
+  readonly message: string;
+}
+
+export interface InferenceRouter {
+  /** Names of Models that some upstream serves. */
+  readonly models: ReadonlySet<string>;
+  routesOf(model: string): ModelRoutes | undefined;
+  /** Tries the routes one after the other until one has answered; at most three. Never rejects. */
+  forward(call: ForwardCall): Promise<Forwarded>;
+  standing(): readonly ModelStanding[];
+  /** Figures for metrics, by upstream. */
+  upstreams(): readonly { readonly name: string; readonly inFlight: number; readonly up: boolean }[];
+  close(): Promise<void>;
+}

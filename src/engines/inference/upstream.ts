@@ -1,0 +1,57 @@
+/**
+ * A place that serves models: an HTTP server that speaks one of the dialects, or the embedded `echo`. It carries bytes and knows nothing of
+ * money, limits or clients. Never follows a redirect; sends no header of a client but those named here.
+ */
+import type { DialectName, Operation } from './dialects/dialect.js';
+
+export interface UpstreamCall {
+  readonly operation: Operation;
+  readonly stream: boolean;
+  /** JSON, with the model's name as this upstream calls it. */
+  readonly body: Buffer;
+  /** `anthropic-version` and `anthropic-beta` of the client, for upstreams of that dialect. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Aborted: the client has left, or the time is over. The upstream's work is given up at once. */
+  readonly signal: AbortSignal;
+}
+
+export type UpstreamAnswer =
+  | {
+      readonly outcome: 'Answered';
+      readonly status: number;
+      /** In lower case: `content-type`, `retry-after`, and the upstream's own request id. */
+      readonly headers: Readonly<Record<string, string>>;
+      /** Throws when the connection breaks or falls silent (`UpstreamBrokenError`). Leaving it early gives the connection up. */
+      readonly body: AsyncIterable<Buffer>;
+      /** Ends it without reading on. */
+      discard(): void;
+    }
+  | UpstreamFailure;
+
+export interface UpstreamFailure {
+  readonly outcome: 'Failed';
+  /** `Busy`: as many requests as it takes are under way. */
+  readonly reason: 'Unreachable' | 'TimedOut' | 'Busy' | 'Aborted';
+  /** For the operator's log; names the upstream, no URL and no key. */
+  readonly message: string;
+}
+
+export class UpstreamBrokenError extends Error {
+  readonly reason: 'Broken' | 'TimedOut';
+  constructor(reason: 'Broken' | 'TimedOut', message: string) {
+    super(message);
+    this.name = 'UpstreamBrokenError';
+    this.reason = reason;
+  }
+}
+
+export interface Upstream {
+  readonly name: string;
+  readonly dialects: ReadonlySet<DialectName>;
+  /** Shown to clients (`x-svc-upstream-class`). */
+  readonly class: string;
+  send(call: UpstreamCall): Promise<UpstreamAnswer>;
+  /** Whether it answers, by a request that costs nothing. Absent: it always does. */
+  probe?(signal: AbortSignal): Promise<boolean>;
+  close(): Promise<void>;
+}
