@@ -15,6 +15,8 @@ export interface Caller extends Author {
   readonly org: string;
   /** Names the credential (an API key, one ServiceAccount token, an attempt): the holder of idempotency keys. */
   readonly holder: string;
+  /** The object that the credential is of. Absent: the service itself. */
+  readonly credential?: { readonly kind: string; readonly project: string; readonly name: string } | undefined;
   /** True for a scope such as `jobs:write` in this project ('' at org level). */
   may(scope: string, project: string): boolean;
 }

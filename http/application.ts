@@ -19,10 +19,13 @@ import {
   findTarget,
   refuseAmbiguous,
   refuseSpentAddresses,
+  serveModelCalls,
   serveTools,
   type Layer,
   type Working,
 } from './layers.js';
+import { takeApiKey } from './inference/credential.js';
+import { isInference } from './inference/serve.js';
 import type { HttpMetrics } from './metrics.js';
 import { methodNotAllowed } from './resources/dispatch.js';
 import { fixedRoutes } from './routes/fixed.js';
@@ -55,6 +58,7 @@ export function openApplication(
     countRequests(working, metrics, accessLog),
     answerErrors(context.log),
     refuseAmbiguous,
+    serveModelCalls(context),
     serveTools(context),
   ];
   /** Of `/api` and `/apis`. */
@@ -81,6 +85,7 @@ export function openApplication(
   const throughAll = stack(...outer, ...api);
   return {
     serve(x) {
+      if (isInference(x.path)) takeApiKey(x.req);
       rememberExchange(x);
       void serveKoa(x.req, x.res);
     },

@@ -29,8 +29,8 @@ export interface Bodies {
    * Refuses with RequestEntityTooLarge, UnsupportedMediaType (compressed), BadRequest (cut short or too slow).
    */
   read(x: Exchange, most?: number): Promise<Buffer>;
-  /** The same of a body that nobody parses: it waits for no turn (`heavy-turns.ts`). */
-  take(x: Exchange): Promise<Buffer>;
+  /** The same of a body that is not parsed, or in turns of its own: it waits for no turn (`heavy-turns.ts`). */
+  take(x: Exchange, most?: number): Promise<Buffer>;
   /** What a YAML body says; a large one is read in a thread of its own. */
   readYaml: YamlReader['read'];
   /** Refuses a body that was read with a larger bound and is none of those that may be so large. */

@@ -7,6 +7,7 @@ import type { KindDefinition } from '../src/kinds/kind.js';
 import type { SlotRow } from '../src/kinds/machine.js';
 import type { LogLine, LogPace } from '../src/engines/compute/contract/engine.js';
 import type { ResourceService } from '../actors/resource-service.js';
+import type { InferenceService } from '../actors/inference/service.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
 import type { CreatedOrg, RecoveredOrg } from '../actors/orgs.js';
@@ -183,6 +184,7 @@ export interface HttpConfig {
 export interface HttpDeps {
   readonly config: HttpConfig;
   readonly resources: ResourceService;
+  readonly inference: InferenceService;
   readonly kinds: readonly KindDefinition[];
   readonly credentials: Credentials;
   /** A credential was used; told at most once per credential in 15 s. */

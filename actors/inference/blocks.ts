@@ -19,7 +19,7 @@ export interface Reservation {
   /** Of a stream that goes on: what it has cost so far, never less than before. */
   progress(costUSD: USD): void;
   /**
-   * The request is over. What is more than was drawn is the service's. Answers what it is charged (USD). A request without a charge counts as
+   * The request is over. What is more than was drawn is the service's. Answers what it is charged (USD). A request without tokens counts as
    * an error. Harmless twice.
    */
   settle(costUSD: USD, tokens: { readonly input: number; readonly output: number }): USD;
@@ -28,8 +28,8 @@ export interface Reservation {
 export interface Blocks {
   /** Draws the largest cost of a request; a promise when the ledger is asked first. Rejects with (or throws) a `RefusalError`: 402, or 503. */
   draw(payer: BlockPayer, amountUSD: USD): Reservation | Promise<Reservation>;
-  /** A request that was refused before it drew anything. */
-  count(payer: Pick<BlockPayer, 'org' | 'endpoint'>): void;
+  /** A request that draws nothing: it was refused (an error), or is free. */
+  count(payer: Pick<BlockPayer, 'org' | 'endpoint'>, how: 'Failed' | 'Done'): void;
   /** Requests that run now through an InferenceEndpoint. */
   running(endpoint: string): number;
   /** Posts what is left and gives all holds back. */

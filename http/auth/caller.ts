@@ -52,6 +52,7 @@ export async function makeCaller(
   const caller: Caller = {
     org,
     holder: holderOf(sha256, credential),
+    credential: credential.address,
     ...grant,
     ...names(detail, principal),
     ...(detail.passesOn === undefined ? {} : { boundTo: detail.passesOn }),

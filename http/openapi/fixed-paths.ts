@@ -16,6 +16,7 @@ import {
 } from './answers.js';
 import { attemptPaths } from './attempt-paths.js';
 import { declaredPaths } from './declared-paths.js';
+import { inferencePaths } from './inference-paths.js';
 import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
 import { ref, type Node } from './schema.js';
@@ -47,6 +48,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     ...declared,
     ...Object.fromEntries(Object.entries(wallet).map(([at, node]) => [at, { ...node, ...declared[at] }])),
     ...attemptPaths(),
+    ...inferencePaths(),
     ...subresourcePaths(group, kinds),
     [`${project}/blobs`]: {
       post: route({

@@ -47,6 +47,7 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
       now = state;
     },
     resources: whileLeader(() => leader().resources),
+    inference: whileLeader(() => leader().inference),
     commands: whileLeader(() => leader().commands),
     files: whileLeader(() => leader().files),
     logs: whileLeader(() => leader().logs),

@@ -1,0 +1,248 @@
+/**
+ * The inference data plane as HTTP sees it: finds what a request names and whether its caller may use it, admits it by limits and money,
+ * and sends it to an upstream. Nothing of a request's contents is kept.
+ */
+import { parseTime } from '../../src/api/time.js';
+import { refuse } from '../../src/api/refusal.js';
+import type { Forwarded, ForwardCall, InferenceRouter, ModelRoutes } from '../../src/engines/inference/router.js';
+import type { LimitState } from '../../src/engines/inference/dialects/dialect.js';
+import { costOf, largestCost, type Usage } from '../../src/money/model-prices.js';
+import type { ModelPrice, PriceBook } from '../../src/money/price-book.js';
+import { ZERO, type USD } from '../../src/money/usd.js';
+import type { Caller } from '../resource-service.js';
+import type { BlockPayer, Blocks, Reservation } from './blocks.js';
+import type { Directory, EndpointView, ModelView } from './directory.js';
+import { LimitError } from './limit-error.js';
+import type { InferenceLimits, LimitDecision } from './limits.js';
+
+export const INVOKE = 'inference:invoke';
+/** Before the name of an InferenceEndpoint, on the shared base. */
+const ENDPOINT = 'endpoint/';
+const DEFAULT_PROJECT = 'default';
+const FREE: ModelPrice = {};
+
+/** What a request names, and who pays for it. */
+export interface InferenceTarget {
+  readonly model: ModelView;
+  readonly endpoint: EndpointView | undefined;
+  /** Where the scope is needed. */
+  readonly project: string;
+  readonly payer: BlockPayer;
+  readonly price: ModelPrice;
+  readonly routes: ModelRoutes | undefined;
+}
+
+export interface Ask {
+  /** At most; none are billed where `free`. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly free: boolean;
+}
+
+/** A request that was admitted. It has to be ended, once, however it goes. */
+export interface AdmittedRequest {
+  readonly limits: LimitState;
+  /** USD: never more than was held for it. */
+  priceOf(usage: Usage): USD;
+  /** Of a stream: what it has used so far. */
+  progress(usage: Usage): void;
+  /** `usage` undefined: it has failed and costs nothing. Answers what it is charged. Harmless twice. */
+  end(usage: Usage | undefined): USD;
+}
+
+export interface InferenceService {
+  /** Models of the catalog, whether or not something serves them. */
+  models(): readonly { readonly model: ModelView; readonly available: boolean }[];
+  /** `endpoint`: of the path. Throws (or rejects with) a `RefusalError`. */
+  find(
+    caller: Caller,
+    named: { readonly endpoint: { readonly project: string; readonly name: string } | undefined; readonly model: string },
+  ): InferenceTarget | Promise<InferenceTarget>;
+  /** Throws (or rejects with) a `RefusalError`, a `LimitError` where limits refuse. */
+  admit(target: InferenceTarget, ask: Ask): AdmittedRequest | Promise<AdmittedRequest>;
+  /** A request to this endpoint was refused before it was admitted. */
+  refused(target: InferenceTarget): void;
+  forward(call: ForwardCall): Promise<Forwarded>;
+}
+
+export interface ServiceDeps {
+  readonly directory: Directory;
+  readonly router: InferenceRouter;
+  readonly limits: InferenceLimits;
+  readonly blocks: Blocks;
+  prices(): PriceBook;
+  /** ms since the epoch. */
+  clock(): number;
+}
+
+export function openInferenceService(deps: ServiceDeps): InferenceService {
+  const { directory, router, limits, blocks, clock } = deps;
+
+  const isServed = (model: ModelView): boolean => {
+    const ends = model.spec.deprecationTime && parseTime(model.spec.deprecationTime);
+    return !(ends && ends <= clock());
+  };
+
+  function target(model: ModelView, endpoint: EndpointView | undefined, payer: BlockPayer): InferenceTarget {
+    const { models } = deps.prices();
+    const price = Object.hasOwn(models, model.name) ? models[model.name] : undefined;
+    const project = endpoint?.address.project ?? payer.payer.project;
+    return { model, endpoint, project, payer, price: price ?? FREE, routes: router.routesOf(model.name) };
+  }
+
+  function modelOf(text: string): ModelView {
+    const model = directory.model(text);
+    if (model !== undefined && isServed(model)) return model;
+    throw refuse('NotFound', `the model "${text.slice(0, 200)}" does not exist`, {
+      fix: 'GET /v1/models lists the models.',
+      causes: [{ field: 'model', reason: 'NotFound', message: 'does not exist' }],
+    });
+  }
+
+  function throughEndpoint(caller: Caller, endpoint: EndpointView | undefined, name: string, model: string): InferenceTarget {
+    if (endpoint === undefined) throw noEndpoint(name);
+    const own = modelOf(endpoint.model);
+    // A client has to name a model; another one than the endpoint's is a mistake.
+    const isOwn = model === `${ENDPOINT}${name}` || model === name || directory.model(model) === own;
+    if (!isOwn) {
+      throw refuse('BadRequest', `the InferenceEndpoint "${name}" serves ${own.name}, not "${model.slice(0, 200)}"`, {
+        fix: `Send "model": "${own.name}".`,
+        causes: [{ field: 'model', reason: 'FieldValueInvalid', message: `must be ${own.name}` }],
+      });
+    }
+    checkEndpoint(caller, endpoint);
+    return target(own, endpoint, endpoint.payer);
+  }
+
+  function find(
+    caller: Caller,
+    { endpoint, model }: Parameters<InferenceService['find']>[1],
+  ): InferenceTarget | Promise<InferenceTarget> {
+    const project = endpoint?.project ?? projectOf(caller);
+    const name = endpoint?.name ?? (model.startsWith(ENDPOINT) ? model.slice(ENDPOINT.length) : undefined);
+    if (!caller.may(INVOKE, project)) throw forbidden(caller, project);
+    if (name !== undefined) {
+      const found = directory.endpoint(caller.org, project, name);
+      if (found instanceof Promise) return found.then((view) => throughEndpoint(caller, view, name, model));
+      return throughEndpoint(caller, found, name, model);
+    }
+    const meant = modelOf(model);
+    const payer = directory.project(caller.org, project);
+    if (payer instanceof Promise) return payer.then((known) => target(meant, undefined, known ?? noProject(project)));
+    return target(meant, undefined, payer ?? noProject(project));
+  }
+
+  function admitted(
+    { price, payer }: InferenceTarget,
+    decision: Extract<LimitDecision, { outcome: 'Admitted' }> | undefined,
+    reservation: Reservation | undefined,
+    most: USD,
+  ): AdmittedRequest {
+    const priceOf = (usage: Usage): USD => {
+      const cost = costOf(price, usage);
+      return cost.gt(most) ? most : cost;
+    };
+    let charged: USD | undefined;
+    return {
+      limits: decision?.state ?? {},
+      priceOf,
+      progress: (usage) => reservation?.progress(priceOf(usage)),
+      end(usage) {
+        if (charged !== undefined) return charged;
+        const tokens = usage === undefined ? { input: 0, output: 0 } : { input: inputOf(usage), output: usage.outputTokens };
+        decision?.release(tokens.input + tokens.output);
+        if (reservation === undefined) blocks.count(payer, usage === undefined ? 'Failed' : 'Done');
+        charged = reservation?.settle(usage === undefined ? ZERO : priceOf(usage), tokens) ?? ZERO;
+        return charged;
+      },
+    };
+  }
+
+  /** Money comes last: what limits refuse holds nothing. */
+  function draw(
+    asked: InferenceTarget,
+    ask: Ask,
+    decision: LimitDecision | undefined,
+  ): AdmittedRequest | Promise<AdmittedRequest> {
+    if (decision?.outcome === 'Refused') {
+      blocks.count(asked.payer, 'Failed');
+      throw new LimitError(decision, asked.endpoint?.limits);
+    }
+    const most = ask.free ? ZERO : largestCost(asked.price, ask);
+    if (ask.free) return admitted(asked, decision, undefined, most);
+    const giveBack = (error: unknown): never => {
+      decision?.release(0);
+      blocks.count(asked.payer, 'Failed');
+      throw error;
+    };
+    try {
+      const drawn = blocks.draw(asked.payer, most);
+      if (!(drawn instanceof Promise)) return admitted(asked, decision, drawn, most);
+      return drawn.then((reservation) => admitted(asked, decision, reservation, most), giveBack);
+    } catch (error) {
+      return giveBack(error);
+    }
+  }
+
+  return {
+    models: () => {
+      const standing = new Map(router.standing().map(({ model, available }) => [model, available]));
+      return directory.models().filter(isServed).map((model) => ({ model, available: standing.get(model.name) ?? false }));
+    },
+    find,
+    admit(asked, ask) {
+      const { endpoint } = asked;
+      if (endpoint === undefined) return draw(asked, ask, undefined);
+      const { org } = endpoint.address;
+      const tokens = ask.inputTokens + ask.outputTokens;
+      const decision = limits.take({ org, uid: endpoint.uid }, endpoint.limits, ask.free ? 0 : tokens);
+      if (decision instanceof Promise) return decision.then((made) => draw(asked, ask, made));
+      return draw(asked, ask, decision);
+    },
+    refused: ({ payer }) => blocks.count(payer, 'Failed'),
+    forward: router.forward,
+  };
+}
+
+/** All that went in, from a cache or to one as well. */
+export function inputOf({ inputTokens, cacheReadTokens, cacheWriteTokens, longCacheWriteTokens }: Usage): number {
+  return inputTokens + cacheReadTokens + cacheWriteTokens + longCacheWriteTokens;
+}
+
+/** Of requests on the shared base: the ServiceAccount's, else the key's only one, else `default`. */
+function projectOf({ serviceAccount, projects }: Caller): string {
+  if (serviceAccount !== undefined) return serviceAccount.project;
+  const [only, ...others] = projects ?? [];
+  return only !== undefined && others.length === 0 ? only : DEFAULT_PROJECT;
+}
+
+function checkEndpoint({ name, credential }: Caller, { address, state, allowedKeys }: EndpointView): void {
+  const listed = credential?.kind === 'APIKey' && (allowedKeys?.has(credential.name) ?? false);
+  if (allowedKeys !== undefined && !listed) {
+    throw refuse('Forbidden', `the key of ${name} is not among spec.allowedKeys of InferenceEndpoint "${address.name}"`, {
+      fix: 'Use a key that is listed there, or have this one added.',
+    });
+  }
+  if (state !== 'Stopped') return;
+  throw refuse('Unavailable', `InferenceEndpoint "${address.name}" is stopped`, {
+    retryAfterSeconds: 'Never',
+    fix: 'Set its spec.state to Running.',
+  });
+}
+
+function forbidden({ name }: Caller, project: string): Error {
+  return refuse('Forbidden', `${name} needs the scope ${INVOKE} in project "${project}"`, {
+    fix: `Use a key that carries the scope ${INVOKE} in project "${project}".`,
+  });
+}
+
+function noEndpoint(name: string): Error {
+  return refuse('NotFound', `InferenceEndpoint "${name.slice(0, 253)}" not found`, {
+    fix: 'Check the project and name in the base URL, or the name behind endpoint/ in "model".',
+    causes: [{ field: 'model', reason: 'NotFound', message: 'does not exist' }],
+  });
+}
+
+function noProject(project: string): never {
+  throw refuse('NotFound', `the project "${project}" does not exist`, { fix: 'Use a key of a project that exists.' });
+}

@@ -1,0 +1,72 @@
+/** Whether a model can do what a request asks of it: the route, streams, tools, images. What it cannot is refused by the field's name. Pure. */
+import { refuse } from '../../src/api/refusal.js';
+import type { Feature, InferenceRequest } from '../../src/engines/inference/dialects/dialect.js';
+import { DIALECT_OF } from '../../src/engines/inference/dialects/dialect.js';
+import type { ModelSpec } from '../../src/kinds/model/schema.js';
+import type { InferenceTarget } from '../../actors/inference/service.js';
+
+/** Where neither the request nor the Model says how much. */
+const MOST_OUTPUT = 32_768;
+
+const CAPABILITY: Readonly<Record<Exclude<Feature, 'Images'>, 'tools' | 'jsonSchema' | 'reasoning'>> = {
+  Tools: 'tools',
+  JSONSchema: 'jsonSchema',
+  Reasoning: 'reasoning',
+};
+
+const WHAT: Readonly<Record<Feature, string>> = {
+  Images: 'take images',
+  Tools: 'call tools',
+  JSONSchema: 'hold its answers to a JSON schema',
+  Reasoning: 'reason before it answers',
+};
+
+/** Throws a refusal. */
+export function checkAbilities({ model, routes }: InferenceTarget, request: InferenceRequest): void {
+  const { operation, features, stream, longCache } = request;
+  const { spec, name } = model;
+  const dialect = DIALECT_OF[operation];
+  const no = (field: string, message: string, fix: string): Error =>
+    refuse('BadRequest', `the model ${name} ${message}`, {
+      fix,
+      causes: [{ field, reason: 'FieldValueNotSupported', message }],
+    });
+  // Counting needs no route of its own.
+  const named = operation === '/v1/messages/count_tokens' ? '/v1/messages' : operation;
+  if (spec.operations !== undefined && !spec.operations.includes(named) && !spec.operations.includes(operation))
+    throw no('model', `does not serve ${operation}`, `It serves ${spec.operations.join(', ')}.`);
+  if (routes !== undefined && !routes.dialects.has(dialect)) {
+    const spoken = [...routes.dialects].join(', ');
+    throw no('model', `speaks the dialect of ${spoken} here, not that of ${dialect}`, `Call it by a client of ${spoken}.`);
+  }
+  if (stream && spec.capabilities?.streaming === false)
+    throw no('stream', 'does not stream its answers', 'Leave "stream" out.');
+  for (const [feature, field] of features)
+    if (!can(spec, feature)) throw no(field, `does not ${WHAT[feature]}`, `Leave ${field} out, or choose another model.`);
+  if (longCache)
+    throw no('cache_control', 'has no price for caches of an hour', 'Leave "ttl" out: caches last five minutes then.');
+}
+
+/** A Model that says nothing of capabilities is taken at its upstream's word. */
+function can({ capabilities, modalities }: ModelSpec, feature: Feature): boolean {
+  if (feature === 'Images') return modalities?.input?.includes('Image') ?? true;
+  return capabilities === undefined || capabilities[CAPABILITY[feature]] === true;
+}
+
+/** Most tokens that all answers of the request may have together. Throws a refusal when it asks for more than the model gives. */
+export function outputBound({ model: { spec, name } }: InferenceTarget, request: InferenceRequest): number {
+  const { maxOutputTokens: asked, answers } = request;
+  if (answers === 0) return 0;
+  const most = spec.maxOutputTokens ?? spec.contextTokens ?? MOST_OUTPUT;
+  if (asked !== undefined && asked > most) {
+    const field = request.operation === '/v1/chat/completions' && 'max_completion_tokens' in request.body
+      ? 'max_completion_tokens'
+      : 'max_tokens';
+    const message = `must be at most ${most}, which the model ${name} gives`;
+    throw refuse('BadRequest', `${field} ${message}`, {
+      causes: [{ field, reason: 'FieldValueInvalid', message }],
+      fix: `Send ${field} of at most ${most}.`,
+    });
+  }
+  return (asked ?? most) * answers;
+}

@@ -1,0 +1,69 @@
+/** Reads a whole answer of an upstream, charges it, and hands it on as it came. */
+import { refuse } from '../../src/api/refusal.js';
+import type { Dialect, InferenceRequest, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
+import type { Forwarded } from '../../src/engines/inference/router.js';
+import type { Usage } from '../../src/money/model-prices.js';
+import { showUSD, ZERO } from '../../src/money/usd.js';
+import type { AdmittedRequest } from '../../actors/inference/service.js';
+import type { Exchange } from '../exchange.js';
+import { JSON_TYPE, reply, type Headers } from '../reply.js';
+
+/** Largest answer in bytes that is not streamed. */
+const MOST_ANSWER = 32 * 2 ** 20;
+
+export type Opened = Extract<Forwarded, { outcome: 'Answered' }>;
+
+export interface WholeAnswer {
+  readonly dialect: Dialect;
+  readonly request: InferenceRequest;
+  readonly opened: Opened;
+  readonly admitted: AdmittedRequest;
+  readonly headers: Headers;
+  /** What it has used by our count, where the upstream reports nothing. */
+  counted(outputBytes: number): Usage;
+}
+
+export async function answerWhole(
+  x: Exchange,
+  { dialect, request, opened, admitted, headers, counted }: WholeAnswer,
+): Promise<void> {
+  const { operation } = request;
+  let bytes: Buffer;
+  let answer: unknown;
+  try {
+    bytes = await readAll(opened);
+    answer = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    opened.ended(x.gone.aborted ? 'Left' : 'Broken');
+    throw failed(undefined);
+  }
+  const error = dialect.readError(answer);
+  opened.ended(error === undefined ? 'Whole' : 'Broken');
+  if (error !== undefined) throw failed(error);
+  const isFree = operation === '/v1/messages/count_tokens';
+  const usage = isFree ? undefined : (dialect.readUsage(operation, answer) ?? counted(dialect.outputBytes(operation, answer)));
+  // A client that has left pays for what was produced for it.
+  const charged = isFree ? ZERO : admitted.end(usage);
+  headers['content-type'] = JSON_TYPE;
+  headers['x-svc-cost-usd'] = showUSD(charged);
+  reply(x, 200, bytes, headers);
+}
+
+async function readAll({ body }: Opened): Promise<Buffer> {
+  let first: Buffer | undefined;
+  let chunks: Buffer[] | undefined;
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > MOST_ANSWER) throw new RangeError('the answer is too large');
+    if (first === undefined) first = chunk;
+    else (chunks ??= [first]).push(chunk);
+  }
+  return chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size);
+}
+
+/** What an upstream says of itself in an answer that began well. */
+export function failed(error: UpstreamError | undefined): Error {
+  const why = error === undefined ? 'its answer broke off' : error.message;
+  return refuse('Unavailable', `the model's upstream failed: ${why}`, { retryAfterSeconds: 1 });
+}

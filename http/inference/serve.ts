@@ -1,0 +1,236 @@
+/**
+ * Serves one request of the inference data plane: who calls, what it asks for, whether the model can do it, limits and money, the upstream, the
+ * answer. Prompts and answers pass through and are kept nowhere.
+ *
+ * A request leaves its place in flight once it is read: it waits for a model then, for minutes perhaps, and is counted among the streams
+ * (`streams.ts`), which bounds those of a key and an org, and ends with its credential.
+ */
+import { refuse } from '../../src/api/refusal.js';
+import type { Dialect, InferenceRequest, Operation } from '../../src/engines/inference/dialects/dialect.js';
+import { DIALECT_OF } from '../../src/engines/inference/dialects/dialect.js';
+import { DIALECT } from '../../src/engines/inference/dialects/index.js';
+import type { Forwarded } from '../../src/engines/inference/router.js';
+import { inputBound, estimateTokens } from '../../src/engines/inference/tokens/count.js';
+import type { Usage } from '../../src/money/model-prices.js';
+import { INVOKE, type AdmittedRequest, type InferenceTarget } from '../../actors/inference/service.js';
+import { admit, admitAs } from '../auth/admit.js';
+import type { Exchange } from '../exchange.js';
+import { gate } from '../handle.js';
+import type { Headers } from '../reply.js';
+import { methodNotAllowed } from '../resources/dispatch.js';
+import type { ServerContext } from '../server-context.js';
+import { checkAbilities, outputBound } from './abilities.js';
+import { answerWhole } from './answer.js';
+import { readCall, type InferenceCall } from './call.js';
+import { refuseTwoKeys } from './credential.js';
+import { answerHeaders, answerInferenceError, UpstreamRefusal } from './errors.js';
+import { serveModels } from './models.js';
+import { readRequest } from './read-request.js';
+import { answerStream } from './stream.js';
+
+/** Of a client, for upstreams of its dialect. */
+const PASSED_HEADERS = ['anthropic-version', 'anthropic-beta'] as const;
+/** Where a Model does not say what an image takes. */
+const IMAGE_TOKENS = 1_600;
+
+export function isInference(path: string): boolean {
+  return (path.startsWith('/v1/') || path.startsWith('/endpoints/')) && readCall(path) !== undefined;
+}
+
+export async function serveInference(x: Exchange, context: ServerContext): Promise<void> {
+  const call = readCall(x.path);
+  if (call === undefined) throw refuse('NotFound', `the path ${x.path.slice(0, 256)} does not exist`);
+  x.resource = 'inference';
+  x.verb = call.operation.slice('/v1/'.length);
+  const { operation } = call;
+  const isModels = operation === '/v1/models';
+  const spoken = x.header('anthropic-version') === undefined ? 'OpenAI' : 'Anthropic';
+  const dialect = DIALECT[isModels ? spoken : DIALECT_OF[operation]];
+  try {
+    gate(x, context);
+    refuseTwoKeys(x.req);
+    const method = isModels ? 'GET' : 'POST';
+    const identity = context.authenticator.known(x.req.headers.authorization);
+    if (identity === undefined) await admit(x, context, x.req.headers.authorization);
+    else admitAs(x, context, identity);
+    if (x.method !== method) throw methodNotAllowed(x, [method]);
+    if (operation === '/v1/models') await listModels(x, context, call);
+    else await serveOperation(x, context, call, operation, dialect);
+  } catch (error) {
+    x.failedWith = answerInferenceError(x, error, dialect, context.log, context.clock());
+  }
+}
+
+async function listModels(x: Exchange, { inference }: ServerContext, call: InferenceCall): Promise<void> {
+  const { caller } = x;
+  if (caller === undefined) throw refuse('Unauthorized', 'no API key was sent');
+  if (call.endpoint === undefined) {
+    const anywhere = caller.projects === undefined ? caller.may(INVOKE, '') : caller.projects.some((one) => caller.may(INVOKE, one));
+    if (!anywhere) throw refuse('Forbidden', `${caller.name} needs the scope ${INVOKE}`);
+    serveModels(x, inference, call, undefined);
+    return;
+  }
+  const { name } = call.endpoint;
+  const target = await inference.find(caller, { endpoint: call.endpoint, model: name });
+  serveModels(x, inference, call, target.model.name);
+}
+
+async function serveOperation(
+  x: Exchange,
+  context: ServerContext,
+  call: InferenceCall,
+  operation: Operation,
+  dialect: Dialect,
+): Promise<void> {
+  const { inference } = context;
+  const { caller } = x;
+  if (caller === undefined) throw refuse('Unauthorized', 'no API key was sent');
+  const { request, bytes } = await readRequest(x, context, dialect, operation);
+  const found = inference.find(caller, { endpoint: call.endpoint, model: request.model });
+  const target = found instanceof Promise ? await found : found;
+  let bounds: Bounds;
+  try {
+    checkAbilities(target, request);
+    bounds = boundsOf(target, request, bytes);
+  } catch (error) {
+    inference.refused(target);
+    throw error;
+  }
+  const admission = inference.admit(target, bounds);
+  const admitted = admission instanceof Promise ? await admission : admission;
+  try {
+    await forward(x, context, { dialect, request, target, bounds, admitted });
+  } finally {
+    // What was not charged by then has failed.
+    admitted.end(undefined);
+  }
+}
+
+interface Bounds {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly free: boolean;
+}
+
+function boundsOf(target: InferenceTarget, request: InferenceRequest, bytes: number): Bounds {
+  const imageTokens = target.model.spec.imageTokenAllowance ?? IMAGE_TOKENS;
+  const { countTokens } = target.routes ?? {};
+  return {
+    inputTokens: inputBound(request, bytes, { imageTokens, countTokens }),
+    outputTokens: outputBound(target, request),
+    free: request.operation === '/v1/messages/count_tokens',
+  };
+}
+
+interface Admitted {
+  readonly dialect: Dialect;
+  readonly request: InferenceRequest;
+  readonly target: InferenceTarget;
+  readonly bounds: Bounds;
+  readonly admitted: AdmittedRequest;
+}
+
+async function forward(
+  x: Exchange,
+  context: ServerContext,
+  { dialect, request, target, bounds, admitted }: Admitted,
+): Promise<void> {
+  const { inference, streams, clock } = context;
+  const giveUp = new AbortController();
+  const abort = (): void => giveUp.abort();
+  x.gone.addEventListener('abort', abort, { once: true });
+  if (x.gone.aborted) abort();
+  let revoked: Error | undefined;
+  const leave = streams.add(x, {
+    allows: (caller) => caller.may(INVOKE, target.project),
+    revoke(refusal) {
+      revoked = refusal;
+      abort();
+    },
+    end: () => undefined,
+    cut: abort,
+  });
+  try {
+    const forwarded = await inference.forward({
+      ...{ model: target.model.name, dialect: dialect.name, operation: request.operation, stream: request.stream },
+      ...{ headers: passedHeaders(x), signal: giveUp.signal, readError: dialect.readError },
+      encode: (model) => dialect.encodeRequest(request, model),
+    });
+    if (revoked !== undefined) throw revoked;
+    if (forwarded.outcome !== 'Answered') throw refusalOf(forwarded);
+    const answer = {
+      ...{ dialect, request, admitted, opened: forwarded, headers: headersOf(x, dialect, target, admitted, forwarded.class, clock()) },
+      counted: (outputBytes: number): Usage => countedUsage(target, bounds, outputBytes),
+    };
+    if (!request.stream) {
+      await answerWhole(x, answer);
+      return;
+    }
+    // It registers itself anew, with what it needs to end a stream that has begun.
+    leave();
+    await answerStream(x, context, { ...answer, abort, project: target.project, outputTokens: bounds.outputTokens });
+  } finally {
+    leave();
+    x.gone.removeEventListener('abort', abort);
+  }
+}
+
+/** What our own count says, never more than was held. */
+function countedUsage({ routes }: InferenceTarget, bounds: Bounds, outputBytes: number): Usage {
+  const none = { cacheReadTokens: 0, cacheWriteTokens: 0, longCacheWriteTokens: 0 };
+  // With a tokenizer the bound is a count; else it is bytes.
+  const inputTokens = routes?.countTokens === undefined ? estimateTokens(bounds.inputTokens) : bounds.inputTokens;
+  return { ...none, inputTokens, outputTokens: Math.min(bounds.outputTokens, estimateTokens(outputBytes)) };
+}
+
+function passedHeaders(x: Exchange): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {};
+  for (const name of PASSED_HEADERS) {
+    const value = x.header(name);
+    if (value !== undefined && value.length <= 1_024) headers[name] = value;
+  }
+  return headers;
+}
+
+function headersOf(
+  x: Exchange,
+  dialect: Dialect,
+  { endpoint }: InferenceTarget,
+  { limits }: AdmittedRequest,
+  upstreamClass: string,
+  now: number,
+): Headers {
+  const headers = answerHeaders(x, dialect, limits, now);
+  headers['x-svc-upstream-class'] = upstreamClass;
+  if (endpoint !== undefined) headers['x-svc-endpoint-generation'] = String(endpoint.generation);
+  return headers;
+}
+
+function refusalOf(forwarded: Exclude<Forwarded, { outcome: 'Answered' }>): Error {
+  if (forwarded.outcome === 'Refused') {
+    const { status, error } = forwarded;
+    const code = status === 413 ? 'RequestEntityTooLarge' : 'BadRequest';
+    return new UpstreamRefusal(status, {
+      code,
+      message: error.message,
+      causes: [{ field: error.param ?? '', reason: 'FieldValueInvalid', message: error.message }],
+      fix: "The model's upstream says so: correct the request.",
+    });
+  }
+  const retryAfterSeconds = forwarded.retryAfterSeconds ?? 1;
+  switch (forwarded.reason) {
+    case 'Overloaded':
+      return refuse('CapacityUnavailable', "the model's upstreams take no more requests now", {
+        retryAfterSeconds,
+        fix: 'Try again a little later, or use another model.',
+      });
+    case 'TimedOut':
+      return refuse('Unavailable', "the model's upstream did not answer in time", { retryAfterSeconds });
+    case 'Aborted':
+    case 'Unavailable':
+      return refuse('Unavailable', 'no upstream of the model answers', {
+        retryAfterSeconds,
+        fix: 'Try again a little later, or use another model: GET /v1/models?available=true lists those that answer.',
+      });
+  }
+}

@@ -1,0 +1,66 @@
+/** The description of the inference data plane, on the shared base and on the base of each InferenceEndpoint. Pure. */
+import { json } from '../routes/declared/bodies.js';
+import { BOOLEAN, OBJECT, path, query, route } from './route.js';
+import type { Node } from './schema.js';
+
+const SAID =
+  "In the dialect of the route; so are errors. `stream: true` answers with server-sent events. Scope inference:invoke; the key is a bearer key, or stands in `x-api-key` as Anthropic's clients send it. Headers of the answer: `x-svc-cost-usd` (of a stream: in the last chunk with usage), `x-svc-upstream-class`, `x-svc-endpoint-generation`, and the rate limits in the form of the dialect.";
+
+/** Path, id and what it does. */
+const CALLS: readonly (readonly [path: string, id: string, summary: string])[] = [
+  ['chat/completions', 'createChatCompletion', 'Answer a chat (OpenAI)'],
+  ['completions', 'createCompletion', 'Complete a text (OpenAI)'],
+  ['embeddings', 'createEmbeddings', 'Embed texts (OpenAI)'],
+  ['messages', 'createMessage', 'Answer a conversation (Anthropic)'],
+  ['messages/count_tokens', 'countTokens', 'Count the tokens of a conversation (Anthropic); costs nothing'],
+];
+
+const LIST: Node = {
+  type: 'object',
+  required: ['data'],
+  properties: { object: { type: 'string' }, data: { type: 'array', items: OBJECT } },
+};
+
+function inference(base: string, suffix: string, names: readonly Node[]): Record<string, Node> {
+  const paths: Record<string, Node> = {
+    [`${base}/models`]: {
+      get: route({
+        id: `listModelsToCall${suffix}`,
+        tag: 'Inference',
+        summary: 'List the models that can be called',
+        description: "In the shape of Anthropic's list for clients that send `anthropic-version`, else in OpenAI's.",
+        parameters: [...names, query('available', 'true: only those that something serves now.', BOOLEAN)],
+        answer: { schema: LIST, description: 'All models of the catalog, each with `available`.' },
+      }),
+    },
+    [`${base}/models/{model}`]: {
+      get: route({
+        id: `readModelToCall${suffix}`,
+        tag: 'Inference',
+        summary: 'Read one of them',
+        parameters: [...names, path('model', 'Name, id or alias; slashes as they are, or encoded.')],
+        answer: { schema: OBJECT, description: 'The model.' },
+      }),
+    },
+  };
+  for (const [at, id, summary] of CALLS) {
+    paths[`${base}/${at}`] = {
+      post: route({
+        ...{ id: `${id}${suffix}`, tag: 'Inference', summary, description: SAID, body: json(OBJECT) },
+        ...(names.length > 0 ? { parameters: names } : {}),
+        answer: { schema: OBJECT, description: 'The answer of the model.' },
+      }),
+    };
+  }
+  return paths;
+}
+
+export function inferencePaths(): Record<string, Node> {
+  return {
+    ...inference('/v1', '', []),
+    ...inference('/endpoints/{project}/{name}/v1', 'OfInferenceEndpoint', [
+      path('project', 'Project of the InferenceEndpoint.'),
+      path('name', 'Name of the InferenceEndpoint.'),
+    ]),
+  };
+}
