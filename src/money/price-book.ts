@@ -32,6 +32,9 @@ const modelPrice = z.strictObject({
   outputPerMillionTokensUSD: price('A million tokens of output.').optional(),
   cacheReadPerMillionTokensUSD: price('A million tokens read from the cache.').optional(),
   cacheWritePerMillionTokensUSD: price('A million tokens written to the cache.').optional(),
+  longCacheWritePerMillionTokensUSD: price(
+    'A million tokens written to the cache for longer than five minutes; as other writes when unset.',
+  ).optional(),
   audioPerSecondUSD: price('A second of audio.').optional(),
   audioMinimumSeconds: z.number().min(0).optional().describe('Seconds of audio that are charged at least.'),
   speechPerMillionCharactersUSD: price('A million characters that are spoken.').optional(),

@@ -140,6 +140,13 @@ test('the price book is read with the catalogs, says what Models cost, and must 
   const echo = models.find(({ address }) => address.name === 'echo');
   const cent = { inputPerMillionTokensUSD: '0.01', outputPerMillionTokensUSD: '0.01', pricebookVersion: '2026-01' };
   t.like(echo?.spec, { pricing: cent });
+  const long = { ...book, models: { echo: { ...cent, longCacheWritePerMillionTokensUSD: '1.00' } } };
+  const [shown] = (await readCatalog(undefined, long)).filter(({ address }) => address.name === 'echo');
+  t.deepEqual(
+    (shown?.spec as { pricing?: object } | undefined)?.pricing,
+    cent,
+    'the API has no field for long cache writes',
+  );
 
   await writeFile(join(directory, 'models.yaml'), "echo: { pricing: { inputPerMillionTokensUSD: '1.00' } }");
   const error = await t.throwsAsync(readCatalog(undefined, book, directory), { instanceOf: CatalogFault });

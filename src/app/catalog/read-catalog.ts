@@ -141,7 +141,10 @@ function withPrices(
     fault(`spec.pricing: is said by the price book. Move the prices to models.${name} of pricebook.yaml.`);
   }
   const price = Object.hasOwn(models, name) ? models[name] : undefined;
-  return price === undefined ? given : { ...given, pricing: { ...price, pricebookVersion: version } };
+  if (price === undefined) return given;
+  // The API has no field for it.
+  const { longCacheWritePerMillionTokensUSD: _, ...shown } = price;
+  return { ...given, pricing: { ...shown, pricebookVersion: version } };
 }
 
 /** The spec with its defaults; undefined when it is not valid. */

@@ -115,12 +115,7 @@ export interface StreamFollower {
   readonly outputBytes: number;
 }
 
-export class BrokenStreamError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'BrokenStreamError';
-  }
-}
+export { BrokenStreamError } from '../sse.js';
 
 /** How much of its limits a caller has left. Times are ms from now. */
 export interface LimitState {

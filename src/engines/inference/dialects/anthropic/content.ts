@@ -1,0 +1,69 @@
+/**
+ * What a request in Anthropic's dialect is made of: blocks of messages, with those inside tool results and documents. Images and documents are counted by
+ * themselves; files that are stored at an upstream are refused, since the upstream's account is not the caller's.
+ */
+import { isObject } from '../../../../api/safe-value.js';
+import { type Body, fault, isGiven, listOf } from '../body.js';
+import type { RequestFault } from '../dialect.js';
+import type { Image, Part } from '../images.js';
+
+interface Block {
+  readonly at: string;
+  readonly part: Part;
+}
+
+/** Outer blocks come before those inside of them. The depth of a body is bounded. */
+function* blocksIn(content: unknown, at: string): Generator<Block> {
+  for (const [index, part] of listOf(content).entries()) {
+    if (!isObject(part)) continue;
+    const here = `${at}[${index}]`;
+    yield { at: here, part };
+    yield* blocksIn(part['content'], `${here}.content`);
+    const source = part['source'];
+    if (isObject(source)) yield* blocksIn(source['content'], `${here}.source.content`);
+  }
+}
+
+export function* blocksOf(body: Body): Generator<Block> {
+  yield* blocksIn(body['system'], 'system');
+  for (const [index, message] of listOf(body['messages']).entries()) {
+    if (isObject(message)) yield* blocksIn(message['content'], `messages[${index}].content`);
+  }
+}
+
+/** Documents without pages are texts, or blocks of their own. */
+export function imageOf({ type, source }: Part): Image | undefined {
+  if (type !== 'image' && type !== 'document') return undefined;
+  const kind: unknown = isObject(source) ? source['type'] : undefined;
+  const data: unknown = isObject(source) ? source['data'] : undefined;
+  if (type === 'document' && kind !== 'base64' && kind !== 'url') return undefined;
+  return {
+    is: type === 'document' ? 'Document' : 'Image',
+    characters: kind === 'base64' && typeof data === 'string' ? data.length : 0,
+  };
+}
+
+export function faultOfBlocks(body: Body): RequestFault | undefined {
+  for (const { at, part } of blocksOf(body)) {
+    const source = part['source'];
+    if (
+      part['type'] === 'container_upload' ||
+      (isObject(source) && (source['type'] === 'file' || 'file_id' in source))
+    ) {
+      return fault(at, 'must not name a stored file: files at an upstream are not yours alone. Send its data instead.');
+    }
+  }
+  return undefined;
+}
+
+/** Some `cache_control` asks for more than the usual five minutes. */
+export function asksForLongCache(body: Body): boolean {
+  if (isLong(body)) return true;
+  if (listOf(body['tools']).some((tool) => isObject(tool) && isLong(tool))) return true;
+  for (const { part } of blocksOf(body)) if (isLong(part)) return true;
+  return false;
+}
+
+function isLong({ cache_control: control }: Part): boolean {
+  return isObject(control) && isGiven(control['ttl']) && control['ttl'] !== '5m';
+}

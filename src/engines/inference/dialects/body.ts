@@ -1,0 +1,97 @@
+/** What both dialects check of a request's body: its form, members that would take the request elsewhere, and numbers within bounds. */
+import { depthOf, isObject } from '../../../api/safe-value.js';
+import type { RequestFault } from './dialect.js';
+
+export type Body = Readonly<Record<string, unknown>>;
+
+/** Deeper than any schema of a tool; what walks or writes a body relies on it. */
+const DEEPEST = 128;
+export const LONGEST_MODEL = 200;
+/** Of one answer. More than any model gives. */
+const MOST_TOKENS = 1_000_000_000;
+
+/**
+ * Members by which proxies and servers are told where to send a request, with which key, to which other model, or what to load: where it goes is the
+ * operator's. In lower case and without `_` and `-`.
+ */
+const ROUTING = new Set([
+  ...['apibase', 'baseurl', 'apikey', 'apiversion', 'apitype', 'organization', 'proxy', 'customllmprovider'],
+  ...['headers', 'extraheaders', 'defaultheaders', 'extraquery', 'extrabody'],
+  ...['models', 'modellist', 'fallbacks', 'route', 'plugins', 'mockresponse'],
+  ...['chattemplate', 'kvtransferparams'],
+]);
+const CREDENTIALS = /^(aws|azure|vertex)/;
+
+/** `member`: as a request spells it. */
+function isRouting(member: string): boolean {
+  const plain = member.toLowerCase().replaceAll(/[_-]/g, '');
+  return ROUTING.has(plain) || CREDENTIALS.test(plain);
+}
+
+export type ReadBody =
+  | { readonly outcome: 'Body'; readonly body: Body; readonly model: string; readonly stream: boolean }
+  | ({ readonly outcome: 'Refused' } & RequestFault);
+
+export function readBody(given: unknown): ReadBody {
+  if (!isObject(given)) return refused('the body must be a JSON object');
+  if (depthOf(given, DEEPEST) > DEEPEST) return refused(`the body must not nest deeper than ${DEEPEST} levels`);
+  const routing = Object.keys(given).find(isRouting);
+  if (routing !== undefined) {
+    return refused(
+      `${routing.slice(0, 64)} is not taken from a request: where it goes is set by the service. Remove it.`,
+      routing,
+    );
+  }
+  const { model, stream } = given;
+  if (typeof model !== 'string' || model === '' || model.length > LONGEST_MODEL) {
+    return refused(`model must be the name of a model, a string of 1 to ${LONGEST_MODEL} characters`, 'model');
+  }
+  if (isGiven(stream) && typeof stream !== 'boolean') return refused('stream must be true or false', 'stream');
+  return { outcome: 'Body', body: given, model, stream: stream === true };
+}
+
+export function refused(message: string, param?: string): { readonly outcome: 'Refused' } & RequestFault {
+  return { outcome: 'Refused', message, ...(param === undefined ? {} : { param: param.slice(0, 200) }) };
+}
+
+export function fault(param: string, message: string): RequestFault {
+  return { message: `${param} ${message}`, param };
+}
+
+/** What a client's library leaves out, it may also send as null. */
+export function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+export type ReadCount =
+  | { readonly outcome: 'Count'; readonly count: number | undefined }
+  | { readonly outcome: 'Fault'; readonly fault: RequestFault };
+
+/** A whole number from 1 to `most`. Undefined: not given. */
+export function readCount(body: Body, member: string, most: number = MOST_TOKENS): ReadCount {
+  const value = body[member];
+  if (!isGiven(value)) return { outcome: 'Count', count: undefined };
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most) {
+    return { outcome: 'Count', count: value };
+  }
+  return { outcome: 'Fault', fault: fault(member, `must be a whole number between 1 and ${most}`) };
+}
+
+/** Of a member whose other values are charged at other prices. */
+export function faultOfChoice(
+  body: Body,
+  member: string,
+  allowed: readonly string[],
+  why: string,
+): RequestFault | undefined {
+  const value = body[member];
+  if (!isGiven(value) || (typeof value === 'string' && allowed.includes(value))) return undefined;
+  return fault(member, `must be ${allowed.map((one) => `"${one}"`).join(' or ')}, or left out: ${why}`);
+}
+
+export const TIERS = ['auto', 'default', 'standard_only'] as const;
+export const ONE_PRICE = 'models have one price here';
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,39 @@
+/** Images of a request: counted by themselves, since their data are no text. */
+
+export interface Images {
+  readonly count: number;
+  /** Of their data inside the body. */
+  readonly characters: number;
+  /** The first of them. */
+  readonly at: string | undefined;
+}
+
+export const NO_IMAGES: Images = { count: 0, characters: 0, at: undefined };
+
+/** A document of pages has at most 100 of them at the vendors, and each becomes an image and its text. */
+const IMAGES_OF_A_DOCUMENT = 200;
+
+export interface Image {
+  readonly is: 'Image' | 'Document';
+  /** Of its data inside the body; 0 for a URL. */
+  readonly characters: number;
+}
+
+export type Part = Readonly<Record<string, unknown>>;
+
+export function countImages(
+  parts: Iterable<{ readonly at: string; readonly part: Part }>,
+  imageOf: (part: Part) => Image | undefined,
+): Images {
+  let images = NO_IMAGES;
+  for (const { at, part } of parts) {
+    const image = imageOf(part);
+    if (image === undefined) continue;
+    images = {
+      count: images.count + (image.is === 'Document' ? IMAGES_OF_A_DOCUMENT : 1),
+      characters: images.characters + image.characters,
+      at: images.at ?? at,
+    };
+  }
+  return images;
+}

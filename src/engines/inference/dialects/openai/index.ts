@@ -1,0 +1,30 @@
+/** OpenAI's dialect: chat completions, completions and embeddings. */
+import { isObject } from '../../../../api/safe-value.js';
+import type { Dialect } from '../dialect.js';
+import { writeFrame } from '../frames.js';
+import { readUpstreamError } from '../upstream-error.js';
+import { errorBody } from './errors.js';
+import { bytesOfChoices } from './generated.js';
+import { limitHeaders } from './limits.js';
+import { readOpenAI } from './request.js';
+import { followOpenAI } from './stream.js';
+import { usageOf } from './usage.js';
+
+export const openai: Dialect = {
+  name: 'OpenAI',
+  readRequest: readOpenAI,
+  encodeRequest({ body, stream }, model) {
+    if (!stream) return Buffer.from(JSON.stringify({ ...body, model }));
+    const given = isObject(body['stream_options']) ? body['stream_options'] : {};
+    return Buffer.from(JSON.stringify({ ...body, model, stream_options: { ...given, include_usage: true } }));
+  },
+  readUsage: (_, answer) => (isObject(answer) ? usageOf(answer['usage']) : undefined),
+  outputBytes: (_, answer) => (isObject(answer) ? bytesOfChoices(answer['choices']) : 0),
+  readError: readUpstreamError,
+  follow: followOpenAI,
+  errorBody,
+  errorFrame: (error) => writeFrame(undefined, errorBody(error)),
+  // A client takes every event with a name for a chunk.
+  keepAlive: ': keep-alive\n\n',
+  limitHeaders,
+};
