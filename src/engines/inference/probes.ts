@@ -2,6 +2,7 @@
  * Asks upstreams whether they answer, only where no request says so: those that have never answered, and those of which every route cools.
  * One probe of an upstream at a time; each is bounded by the upstream itself (5 s).
  */
+import { setMaxListeners } from 'node:events';
 import { probed, standingAt } from './health.js';
 import type { Route } from './route.js';
 import type { Upstream } from './upstream.js';
@@ -25,6 +26,8 @@ export function openProbes({ upstreams, routes, reached, now, everyMs = EVERY_MS
   close(): Promise<void>;
 } {
   const stop = new AbortController();
+  // One for each upstream.
+  setMaxListeners(0, stop.signal);
   let timer: NodeJS.Timeout | undefined;
 
   async function probe(upstream: Upstream): Promise<void> {
