@@ -20,7 +20,7 @@ export type LoadedConfig =
   | { readonly outcome: 'Invalid'; readonly lines: string[] };
 
 /** Settings that the plan names and that this version does nothing with: refused, never accepted and ignored. */
-const LATER_SETTINGS: ReadonlySet<string> = new Set(['TROUPE_PAYMENTS', 'TROUPE_UPSTREAMS']);
+const LATER_SETTINGS: ReadonlySet<string> = new Set(['TROUPE_PAYMENTS']);
 
 const byEnv: ReadonlyMap<string, Setting<unknown>> = new Map(
   Object.values<Setting<unknown>>(SETTINGS).map((entry) => [entry.env, entry]),

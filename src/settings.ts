@@ -203,6 +203,13 @@ export const SETTINGS = {
     path.optional(),
     "Files of the catalogs that every org sees (models, images, …). Unset: the program's own. Read at the start and again on SIGHUP.",
   ),
+  upstreams: setting(
+    'TROUPE_UPSTREAMS',
+    'path',
+    undefined,
+    path.optional(),
+    'File that names the upstreams of models: dialect, base URL, where the key is, models, weight and priority of each. Unset: the embedded `echo` alone, which answers Model `echo` with what it was asked. What it names must be in the catalog and in the price book. The service sends prompts to what stands in it, so who writes it reads them.',
+  ),
   ...MONEY_SETTINGS,
   catalogUnusable: setting(
     'TROUPE_CATALOG_UNUSABLE',

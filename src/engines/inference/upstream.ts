@@ -50,6 +50,8 @@ export interface Upstream {
   readonly dialects: ReadonlySet<DialectName>;
   /** Shown to clients (`x-svc-upstream-class`). */
   readonly class: string;
+  /** Requests that hold a place: under way, or given up and not yet off its connection. */
+  readonly inFlight: number;
   send(call: UpstreamCall): Promise<UpstreamAnswer>;
   /** Whether it answers, by a request that costs nothing. Absent: it always does. */
   probe?(signal: AbortSignal): Promise<boolean>;

@@ -1,0 +1,148 @@
+/**
+ * Sends one request to the routes of its model, one after the other, until an answer has begun or three were tried. What the upstream has
+ * against the request itself ends it at once; everything else is the route's fault, is reported to its health, and the next one is tried.
+ * This is the only place that tries again. Never rejects.
+ */
+import { choose } from './choose.js';
+import { readErrorBody } from './error-body.js';
+import type { RouteHealth } from './health.js';
+import { isRefusal, needsBody, outcomeOf } from './outcome.js';
+import { enter, type Report, type Route } from './route.js';
+import type { Forwarded, ForwardCall } from './router.js';
+import type { UpstreamAnswer, UpstreamFailure } from './upstream.js';
+
+export const MOST_TRIES = 3;
+const LONGEST_RETRY_AFTER_S = 60;
+
+export interface ForwardContext {
+  /** ms since the epoch. */
+  now(): number;
+  /** From 0 to below 1. */
+  random(): number;
+  /** For the operator's log: why a route was left. */
+  note(message: string): void;
+  /** A request has had an answer that speaks for the upstream. */
+  answered(upstream: string): void;
+}
+
+/** Why a route did not answer; the worst that is known decides what the client is told. */
+type Why = 'Unavailable' | 'Overloaded' | 'TimedOut';
+type Step = { readonly end: Forwarded } | { readonly why: Why };
+
+/** `routes`: of the model, those of the call's dialect. */
+export async function forward(
+  call: ForwardCall,
+  routes: readonly Route[],
+  context: ForwardContext,
+): Promise<Forwarded> {
+  const reasons: Why[] = [];
+  const entered = new Set<Route>();
+  let tries = 0;
+  for (const route of choose(routes, context.now(), context.random)) {
+    if (call.signal.aborted) return aborted();
+    if (tries >= MOST_TRIES) break;
+    const body = call.encode(route.as);
+    const report = enter(route, context.now());
+    // Another request has begun to try it in the meantime, or made it cool.
+    if (report === undefined) continue;
+    entered.add(route);
+    const { operation, stream, headers, signal } = call;
+    const answer = await route.upstream.send({ operation, stream, headers, signal, body });
+    const step =
+      answer.outcome === 'Failed'
+        ? notAnswered(answer, report, context)
+        : await answered({ answer, route, report, call, context, retries: tries });
+    if ('end' in step) return step.end;
+    reasons.push(step.why);
+    // One that takes no more requests has not been tried.
+    if (answer.outcome !== 'Failed' || answer.reason !== 'Busy') tries += 1;
+  }
+  if (call.signal.aborted) return aborted();
+  const now = context.now();
+  const passedOver = routes.filter((route) => !entered.has(route));
+  if (tries < MOST_TRIES) reasons.push(...passedOver.map(({ health }) => whyCooling(health)));
+  return { outcome: 'Failed', reason: overall(reasons), retryAfterSeconds: retryAfter(routes, now) };
+}
+
+function notAnswered({ reason, message }: UpstreamFailure, report: Report, { now, note }: ForwardContext): Step {
+  if (reason === 'Aborted') {
+    report({ is: 'Left' }, now());
+    return { end: aborted() };
+  }
+  note(message);
+  if (reason === 'Busy') {
+    report({ is: 'Left' }, now());
+    return { why: 'Overloaded' };
+  }
+  report({ is: 'Failed', cause: 'Unreachable' }, now());
+  return { why: reason === 'TimedOut' ? 'TimedOut' : 'Unavailable' };
+}
+
+interface Attempt {
+  readonly answer: Extract<UpstreamAnswer, { outcome: 'Answered' }>;
+  readonly route: Route;
+  readonly report: Report;
+  readonly call: ForwardCall;
+  readonly context: ForwardContext;
+  readonly retries: number;
+}
+
+async function answered({ answer, route, report, call, context, retries }: Attempt): Promise<Step> {
+  const { status } = answer;
+  const { upstream } = route;
+  if (status >= 200 && status < 300) {
+    report({ is: 'Opened' }, context.now());
+    context.answered(upstream.name);
+    return {
+      end: { ...answer, upstream: upstream.name, class: upstream.class, retries, ended: ending(report, context) },
+    };
+  }
+  const read = needsBody(status);
+  if (!read) answer.discard();
+  const error = read ? await readErrorBody(answer, (body) => call.readError(body)) : undefined;
+  if (call.signal.aborted) {
+    report({ is: 'Left' }, context.now());
+    return { end: aborted() };
+  }
+  const outcome = outcomeOf(answer, error, context.now());
+  report(outcome, context.now());
+  if (outcome.is === 'Refused' || outcome.is === 'Limited') context.answered(upstream.name);
+  if (outcome.is === 'Refused' && isRefusal(status)) {
+    const told = error ?? { message: `The model's upstream refused the request with status ${status} and no reason.` };
+    return { end: { outcome: 'Refused', status, error: told, class: upstream.class } };
+  }
+  context.note(
+    `upstream ${upstream.name}: answered ${status}${outcome.is === 'KeyRefused' ? ', which refuses its key or lacks credit' : ''}`,
+  );
+  return { why: outcome.is === 'Limited' ? 'Overloaded' : 'Unavailable' };
+}
+
+function ending(report: Report, { now }: ForwardContext): (how: 'Whole' | 'Broken' | 'Left') => void {
+  let said = false;
+  return (how) => {
+    if (said) return;
+    said = true;
+    report(how === 'Broken' ? { is: 'Failed', cause: 'Failing' } : { is: how }, now());
+  };
+}
+
+function aborted(): Forwarded {
+  return { outcome: 'Failed', reason: 'Aborted', retryAfterSeconds: undefined };
+}
+
+function whyCooling(health: RouteHealth): Why {
+  return health.is === 'Cooling' && health.cause === 'Limited' ? 'Overloaded' : 'Unavailable';
+}
+
+/** Overloaded says that waiting helps, so one such route is enough; a time-out only when nothing else happened. */
+function overall(reasons: readonly Why[]): Why {
+  if (reasons.includes('Overloaded')) return 'Overloaded';
+  return reasons.length > 0 && reasons.every((reason) => reason === 'TimedOut') ? 'TimedOut' : 'Unavailable';
+}
+
+/** When the first of the routes may be up again; undefined: there is none. */
+function retryAfter(routes: readonly Route[], now: number): number | undefined {
+  if (routes.length === 0) return undefined;
+  const waits = routes.map(({ health }) => (health.is === 'Cooling' ? health.until - now : 0));
+  return Math.min(Math.max(Math.ceil(Math.min(...waits) / 1000), 1), LONGEST_RETRY_AFTER_S);
+}

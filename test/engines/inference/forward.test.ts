@@ -1,0 +1,316 @@
+import { Buffer } from 'node:buffer';
+import test, { type ExecutionContext } from 'ava';
+import type { UpstreamError } from '../../../src/engines/inference/dialects/dialect.js';
+import { openHttpUpstream } from '../../../src/engines/inference/http-upstream.js';
+import { routerOf, type RoutedUpstream } from '../../../src/engines/inference/open-router.js';
+import type { Forwarded, ForwardCall, InferenceRouter } from '../../../src/engines/inference/router.js';
+import { json, until, upstreamServer, type Answering, type UpstreamServer } from './upstream-server.js';
+
+interface Far {
+  readonly server: UpstreamServer;
+  readonly routed: RoutedUpstream;
+  answer: Answering;
+}
+
+interface FarOptions {
+  readonly priority?: number;
+  readonly as?: string;
+  readonly maxConcurrent?: number;
+  readonly firstByteMs?: number;
+}
+
+const GOOD: Answering = (response) => json(response, 200, { ok: true });
+const error = (message: string, code?: string): unknown => ({ error: { message, code } });
+
+/** An upstream whose answer a test may change; probes are answered by themselves. */
+async function far(t: ExecutionContext, name: string, answer: Answering, options: FarOptions = {}): Promise<Far> {
+  const { priority = 0, as, maxConcurrent = 100, firstByteMs = 20_000 } = options;
+  const server = await upstreamServer(t, (response, request) =>
+    request.method === 'GET' ? json(response, 200, {}) : one.answer(response, request),
+  );
+  const upstream = openHttpUpstream({
+    ...{
+      name,
+      dialect: 'OpenAI',
+      baseURL: `${server.url}/v1`,
+      key: `sk-${name}`,
+      headers: {},
+      class: 'External',
+      maxConcurrent,
+    },
+    timeouts: { connectMs: 2_000, firstByteMs, idleMs: 20_000 },
+  });
+  const one: Far = { server, routed: { upstream, priority, models: [{ name: 'm', as }] }, answer };
+  return one;
+}
+
+interface Routing {
+  readonly router: InferenceRouter;
+  readonly notes: string[];
+  passes(ms: number): void;
+}
+
+function routing(t: ExecutionContext, fars: readonly Far[], probeMs = 3_600_000): Routing {
+  let now = 1_000_000;
+  const notes: string[] = [];
+  const router = routerOf(
+    fars.map(({ routed }) => routed),
+    {
+      loadTokenizer: () => Promise.reject(new Error('none')),
+      note: (message) => notes.push(message),
+      now: () => now,
+      random: () => 0,
+      probeMs,
+    },
+  );
+  t.teardown(() => router.close());
+  return {
+    router,
+    notes,
+    passes: (ms) => {
+      now += ms;
+    },
+  };
+}
+
+function readError(body: unknown): UpstreamError | undefined {
+  if (typeof body !== 'object' || body === null || !('error' in body)) return undefined;
+  const { error: said } = body as { error: { message: string; code?: string } };
+  return { message: said.message, code: said.code };
+}
+
+const call = (more: Partial<ForwardCall> = {}): ForwardCall => ({
+  model: 'm',
+  dialect: 'OpenAI',
+  operation: '/v1/chat/completions',
+  stream: false,
+  headers: {},
+  signal: new AbortController().signal,
+  encode: (model) => Buffer.from(JSON.stringify({ model })),
+  readError,
+  ...more,
+});
+
+/** Sends one, reads its answer, and says that it was whole. */
+async function ask(router: InferenceRouter, more: Partial<ForwardCall> = {}): Promise<Forwarded> {
+  const answer = await router.forward(call(more));
+  if (answer.outcome !== 'Answered') return answer;
+  for await (const part of answer.body) void part;
+  answer.ended('Whole');
+  return answer;
+}
+
+/** Requests beside probes. */
+const asked = ({ server }: Far): number => server.seen.filter(({ method }) => method === 'POST').length;
+
+test('The next route answers when one gives 5xx, 429, a redirect, 404, a refused key, or no answer at all', async (t) => {
+  const failures: Record<string, Answering> = {
+    500: (response) => json(response, 500, error('no')),
+    529: (response) => json(response, 529, error('no')),
+    429: (response) => json(response, 429, error('slow')),
+    307: (response) => response.writeHead(307, { location: '/elsewhere' }).end(),
+    404: (response) => json(response, 404, error('no such model')),
+    401: (response) => json(response, 401, error('bad key sk-a')),
+    402: (response) => json(response, 402, error('pay')),
+    403: (response) => json(response, 403, error('no')),
+    'closed connection': (response) => response.destroy(),
+    'time-out': () => undefined,
+    'no credit': (response) => json(response, 400, error('Your credit balance is too low to access the API.')),
+  };
+  for (const [name, failing] of Object.entries(failures)) {
+    const first = await far(t, 'a', failing, { as: 'a-m', firstByteMs: name === 'time-out' ? 400 : 20_000 });
+    const second = await far(t, 'b', GOOD, { priority: 1 });
+    const { router, notes } = routing(t, [first, second]);
+    const answer = await ask(router);
+    t.like(answer, { outcome: 'Answered', status: 200, upstream: 'b', class: 'External', retries: 1 }, name);
+    t.is(first.server.seen.find(({ method }) => method === 'POST')?.body, '{"model":"a-m"}');
+    t.is(second.server.seen.find(({ method }) => method === 'POST')?.body, '{"model":"m"}');
+    t.is(notes.length, 1, name);
+    t.false(notes.join().includes('sk-'), notes.join());
+    await until('all places are free', () => router.upstreams().every(({ inFlight }) => inFlight === 0));
+  }
+});
+
+test('What an upstream has against the request itself is told at once, and another one is not asked', async (t) => {
+  for (const status of [400, 413, 422]) {
+    const first = await far(t, 'a', (response) => json(response, status, error('temperature: too hot', 'bad')));
+    const second = await far(t, 'b', GOOD, { priority: 1 });
+    const { router } = routing(t, [first, second]);
+    t.deepEqual(await ask(router), {
+      outcome: 'Refused',
+      status,
+      error: { message: 'temperature: too hot', code: 'bad' },
+      class: 'External',
+    });
+    first.answer = (response) => response.writeHead(status).end('<html>');
+    t.like(await ask(router), {
+      outcome: 'Refused',
+      status,
+      error: { message: `The model's upstream refused the request with status ${status} and no reason.` },
+    });
+    t.is(asked(second), 0);
+  }
+});
+
+test("A client's 400, 404, 413 and 422 never cool a route", async (t) => {
+  const one = await far(t, 'a', GOOD);
+  const { router } = routing(t, [one]);
+  for (const status of [400, 404, 413, 422]) {
+    one.answer = (response) => json(response, status, error('no'));
+    for (let at = 0; at < 12; at += 1) await ask(router);
+  }
+  one.answer = GOOD;
+  t.is((await ask(router)).outcome, 'Answered');
+  t.is(asked(one), 49);
+});
+
+test('A route that failed three times is not asked until its time is over, then by one request alone', async (t) => {
+  const one = await far(t, 'a', (response) => json(response, 500, {}));
+  const { router, passes } = routing(t, [one]);
+  for (let at = 0; at < 3; at += 1)
+    t.like(await ask(router), { outcome: 'Failed', reason: 'Unavailable', retryAfterSeconds: at < 2 ? 1 : 5 });
+  t.like(await ask(router), { outcome: 'Failed', reason: 'Unavailable', retryAfterSeconds: 5 });
+  t.is(asked(one), 3);
+  passes(5_000);
+  const held: (() => void)[] = [];
+  one.answer = (response) => held.push(() => json(response, 200, {}));
+  const trial = ask(router);
+  await until('the trial has come', () => held.length === 1);
+  t.like(await ask(router), { outcome: 'Failed', reason: 'Unavailable' });
+  held[0]?.();
+  t.is((await trial).outcome, 'Answered');
+  one.answer = GOOD;
+  t.is((await ask(router)).outcome, 'Answered');
+});
+
+test('429 rests a route for its Retry-After, which the client is told, and it is Overloaded', async (t) => {
+  const one = await far(t, 'a', (response) => json(response, 429, {}, { 'retry-after': '17' }));
+  const { router, passes } = routing(t, [one]);
+  t.like(await ask(router), { outcome: 'Failed', reason: 'Overloaded', retryAfterSeconds: 17 });
+  passes(1_000);
+  t.like(await ask(router), { outcome: 'Failed', reason: 'Overloaded', retryAfterSeconds: 16 });
+  t.is(asked(one), 1);
+  one.answer = (response) => json(response, 429, {});
+  passes(16_000);
+  t.like(await ask(router), { reason: 'Overloaded', retryAfterSeconds: 5 });
+});
+
+test('At most three routes are tried, and one that is full does not count', async (t) => {
+  const bad: Answering = (response) => json(response, 503, {});
+  const full = await far(t, 'full', () => undefined, { maxConcurrent: 1 });
+  const fars = [
+    full,
+    ...(await Promise.all(['b', 'c', 'd', 'e'].map((name, at) => far(t, name, bad, { priority: at + 1 })))),
+  ];
+  const { router } = routing(t, fars);
+  const leaving = new AbortController();
+  const holding = router.forward(call({ signal: leaving.signal }));
+  await until('it is full', () => asked(full) === 1);
+  t.like(await ask(router), { outcome: 'Failed', reason: 'Overloaded', retryAfterSeconds: 1 });
+  t.deepEqual(fars.map(asked), [1, 1, 1, 1, 0]);
+  leaving.abort();
+  t.like(await holding, { outcome: 'Failed', reason: 'Aborted' });
+});
+
+test('When every route ran out of time, the client is told so', async (t) => {
+  const fars = await Promise.all(['a', 'b'].map((name) => far(t, name, () => undefined, { firstByteMs: 400 })));
+  const { router } = routing(t, fars);
+  t.like(await ask(router), { outcome: 'Failed', reason: 'TimedOut', retryAfterSeconds: 1 });
+  t.deepEqual(fars.map(asked), [1, 1]);
+});
+
+test('A client that leaves ends the tries, reaches the upstream, and cools nothing', async (t) => {
+  const first = await far(t, 'a', () => undefined);
+  const second = await far(t, 'b', GOOD, { priority: 1 });
+  const { router } = routing(t, [first, second]);
+  for (let at = 0; at < 5; at += 1) {
+    const leaving = new AbortController();
+    const pending = router.forward(call({ signal: leaving.signal }));
+    await until('it has come', () => asked(first) === at + 1);
+    leaving.abort();
+    t.deepEqual(await pending, { outcome: 'Failed', reason: 'Aborted', retryAfterSeconds: undefined });
+    await until(
+      'the upstream sees it',
+      () => first.server.seen.every(({ closed, method }) => closed || method === 'GET'),
+      100,
+    );
+  }
+  t.is(asked(second), 0);
+  first.answer = GOOD;
+  t.like(await ask(router), { upstream: 'a' });
+  t.like(await router.forward(call({ signal: AbortSignal.abort() })), { reason: 'Aborted' });
+});
+
+test('Streams that break after their head cool a route, as their reader reports it', async (t) => {
+  const one = await far(t, 'a', (response) => response.writeHead(200).write('data: 1\n\n', () => response.destroy()));
+  const { router } = routing(t, [one]);
+  for (let at = 0; at < 3; at += 1) {
+    const answer = await router.forward(call({ stream: true }));
+    if (answer.outcome !== 'Answered') return t.fail(answer.outcome);
+    await t.throwsAsync(async () => {
+      for await (const part of answer.body) void part;
+    });
+    answer.ended('Broken');
+    answer.ended('Broken');
+  }
+  t.like(await ask(router), { outcome: 'Failed', reason: 'Unavailable', retryAfterSeconds: 5 });
+  t.is(asked(one), 3);
+});
+
+test('A refusal whose body never ends is given up after 2 s and told without a reason', async (t) => {
+  const one = await far(t, 'a', (response) => response.writeHead(400).write('{"error"'));
+  const { router } = routing(t, [one]);
+  t.like(await ask(router), { outcome: 'Refused', status: 400 });
+  await until('its place is free', () => router.upstreams()[0]?.inFlight === 0);
+});
+
+test('Probes find an upstream that is gone and one that has come back, and ask no other', async (t) => {
+  const one = await far(t, 'a', (response) => response.destroy());
+  const { router } = routing(t, [one], 10);
+  await until('it has been probed', () => one.server.seen.length === 1);
+  t.deepEqual(router.standing(), [{ model: 'm', available: true, message: 'Its upstream serves it.' }]);
+  for (let at = 0; at < 3; at += 1) await ask(router);
+  await until('a probe brings it back', () => one.server.seen.some(({ method }, at) => method === 'GET' && at >= 4));
+  await until('it stands as available', () => router.standing()[0]?.available === true);
+  one.answer = GOOD;
+  t.is((await ask(router)).outcome, 'Answered');
+  const probes = one.server.seen.length;
+  const end = Date.now() + 100;
+  await until('time for ten probes is over', () => Date.now() > end);
+  t.is(one.server.seen.length, probes);
+});
+
+test('A model whose only upstream does not answer probes is unavailable, names no host, and is tried all the same', async (t) => {
+  const upstream = openHttpUpstream({
+    ...{
+      name: 'gone',
+      dialect: 'OpenAI',
+      baseURL: 'http://127.0.0.1:1/v1',
+      key: undefined,
+      headers: {},
+      class: 'External',
+    },
+    ...{ maxConcurrent: 1, timeouts: { connectMs: 1_000, firstByteMs: 1_000, idleMs: 1_000 } },
+  });
+  const { router, notes } = routing(t, [{ routed: { upstream, models: [{ name: 'm' }] } } as unknown as Far]);
+  await until('it is known', () => router.standing()[0]?.available === false);
+  t.is(router.standing()[0]?.message, 'Its upstream does not answer; it is tried again by itself.');
+  t.deepEqual(router.upstreams(), [{ name: 'gone', inFlight: 0, up: false }]);
+  t.like(await ask(router), { outcome: 'Failed', reason: 'Unavailable' });
+  t.deepEqual(notes, ['upstream gone: could not be reached (ECONNREFUSED)']);
+});
+
+test('A model has the routes of its own dialect alone', async (t) => {
+  const one = await far(t, 'a', GOOD);
+  const { router } = routing(t, [one]);
+  t.deepEqual([...router.models], ['m']);
+  t.deepEqual([...(router.routesOf('m')?.dialects ?? [])], ['OpenAI']);
+  t.is(router.routesOf('other'), undefined);
+  t.like(await ask(router, { dialect: 'Anthropic', operation: '/v1/messages' }), {
+    outcome: 'Failed',
+    reason: 'Unavailable',
+    retryAfterSeconds: undefined,
+  });
+  t.like(await ask(router, { model: 'other' }), { outcome: 'Failed', reason: 'Unavailable' });
+  t.is(asked(one), 0);
+});
