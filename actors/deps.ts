@@ -97,6 +97,7 @@ export type ProblemPart =
   | 'the sweeps'
   | 'the ledger'
   | 'the mails'
+  | 'the gateway'
   | 'stored Secrets';
 
 /** What happens among the actors, for metrics and logs. Never carries object contents. */

@@ -7,6 +7,7 @@ import type { Committer } from '../storage/commit/request.js';
 import type { ActorsDeps } from './deps.js';
 import type { ServiceWrite } from './effects/children.js';
 import type { MessageRouter } from './message-router.js';
+import type { RefusedHolds } from './money/refused-holds.js';
 import { openEffects } from './open-effects.js';
 import { openObjects, type ObjectsPart } from './open-objects.js';
 import { openMoney } from './open-money.js';
@@ -45,6 +46,8 @@ export interface Actors {
   readonly keepAnswer: Committer['keepAnswer'];
   /** Operations of the ledger that belong to no object. */
   readonly ledger: Committer['ledger'];
+  /** A hold that belongs to no object was refused. */
+  readonly refusedHolds: RefusedHolds['note'];
   /** What is done inside running Sandboxes and Workspaces. */
   readonly commands: Commands;
   readonly files: Files;
@@ -80,6 +83,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     ...{ tools: work.tools, running: work.running, commands: work.commands, files: work.files },
     keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),
     ledger: (org, operations) => committer.ledger(org, operations),
+    refusedHolds: objects.refusedHolds.note,
     admissions: objects.pause.admissions,
     async start() {
       await effects.start();

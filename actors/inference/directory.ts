@@ -124,14 +124,13 @@ function endpointView({ address, uid, body, private: kept }: StoredObject): Endp
   const object = decodeObject<InferenceEndpointSpec>(body);
   const { metadata, spec } = object;
   if (metadata.deletionTimestamp !== undefined) return undefined;
-  const { project, labels } = payerOf(kept === null ? undefined : JSON.parse(kept), object);
   const owner = { uid, kind: address.kind, project: address.project, name: address.name };
   return {
     ...{ address, uid, generation: metadata.generation, state: spec.state, model: spec.model, limits: spec.limits },
     allowedKeys: spec.allowedKeys?.length ? new Set(spec.allowedKeys) : undefined,
     payer: {
       ...{ org: address.org, id: uid, owner, endpoint: uid },
-      payer: { project, labels, costs: [owner] },
+      payer: payerOf(kept === null ? undefined : JSON.parse(kept), object),
     },
   };
 }
@@ -149,7 +148,12 @@ function projectPayer({ address, uid, body }: StoredObject): BlockPayer | undefi
 function indexOf(objects: readonly ApiObject[]): ReadonlyMap<string, ModelView> {
   const found = new Map<string, ModelView>();
   for (const { metadata, spec } of objects) {
-    const view = { name: metadata.name, uid: metadata.uid, spec: spec as ModelSpec, created: metadata.creationTimestamp };
+    const view = {
+      name: metadata.name,
+      uid: metadata.uid,
+      spec: spec as ModelSpec,
+      created: metadata.creationTimestamp,
+    };
     const { id, aliases = [] } = view.spec;
     for (const name of [view.name, ...(id === undefined ? [] : [id]), ...aliases]) found.set(name, view);
   }

@@ -6,7 +6,7 @@ import { parseTime } from '../../src/api/time.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Forwarded, ForwardCall, InferenceRouter, ModelRoutes } from '../../src/engines/inference/router.js';
 import type { LimitState } from '../../src/engines/inference/dialects/dialect.js';
-import { costOf, largestCost, type Usage } from '../../src/money/model-prices.js';
+import { costOf, largestCost, promptTokens, type Usage } from '../../src/money/model-prices.js';
 import type { ModelPrice, PriceBook } from '../../src/money/price-book.js';
 import { ZERO, type USD } from '../../src/money/usd.js';
 import type { Caller } from '../resource-service.js';
@@ -36,6 +36,8 @@ export interface Ask {
   /** At most; none are billed where `free`. */
   readonly inputTokens: number;
   readonly outputTokens: number;
+  /** Caches of an hour may be written. */
+  readonly longCache: boolean;
   readonly free: boolean;
 }
 
@@ -56,7 +58,10 @@ export interface InferenceService {
   /** `endpoint`: of the path. Throws (or rejects with) a `RefusalError`. */
   find(
     caller: Caller,
-    named: { readonly endpoint: { readonly project: string; readonly name: string } | undefined; readonly model: string },
+    named: {
+      readonly endpoint: { readonly project: string; readonly name: string } | undefined;
+      readonly model: string;
+    },
   ): InferenceTarget | Promise<InferenceTarget>;
   /** Throws (or rejects with) a `RefusalError`, a `LimitError` where limits refuse. */
   admit(target: InferenceTarget, ask: Ask): AdmittedRequest | Promise<AdmittedRequest>;
@@ -99,7 +104,12 @@ export function openInferenceService(deps: ServiceDeps): InferenceService {
     });
   }
 
-  function throughEndpoint(caller: Caller, endpoint: EndpointView | undefined, name: string, model: string): InferenceTarget {
+  function throughEndpoint(
+    caller: Caller,
+    endpoint: EndpointView | undefined,
+    name: string,
+    model: string,
+  ): InferenceTarget {
     if (endpoint === undefined) throw noEndpoint(name);
     const own = modelOf(endpoint.model);
     // A client has to name a model; another one than the endpoint's is a mistake.
@@ -149,7 +159,8 @@ export function openInferenceService(deps: ServiceDeps): InferenceService {
       progress: (usage) => reservation?.progress(priceOf(usage)),
       end(usage) {
         if (charged !== undefined) return charged;
-        const tokens = usage === undefined ? { input: 0, output: 0 } : { input: inputOf(usage), output: usage.outputTokens };
+        const tokens =
+          usage === undefined ? { input: 0, output: 0 } : { input: promptTokens(usage), output: usage.outputTokens };
         decision?.release(tokens.input + tokens.output);
         if (reservation === undefined) blocks.count(payer, usage === undefined ? 'Failed' : 'Done');
         charged = reservation?.settle(usage === undefined ? ZERO : priceOf(usage), tokens) ?? ZERO;
@@ -187,7 +198,10 @@ export function openInferenceService(deps: ServiceDeps): InferenceService {
   return {
     models: () => {
       const standing = new Map(router.standing().map(({ model, available }) => [model, available]));
-      return directory.models().filter(isServed).map((model) => ({ model, available: standing.get(model.name) ?? false }));
+      return directory
+        .models()
+        .filter(isServed)
+        .map((model) => ({ model, available: standing.get(model.name) ?? false }));
     },
     find,
     admit(asked, ask) {
@@ -204,11 +218,6 @@ export function openInferenceService(deps: ServiceDeps): InferenceService {
   };
 }
 
-/** All that went in, from a cache or to one as well. */
-export function inputOf({ inputTokens, cacheReadTokens, cacheWriteTokens, longCacheWriteTokens }: Usage): number {
-  return inputTokens + cacheReadTokens + cacheWriteTokens + longCacheWriteTokens;
-}
-
 /** Of requests on the shared base: the ServiceAccount's, else the key's only one, else `default`. */
 function projectOf({ serviceAccount, projects }: Caller): string {
   if (serviceAccount !== undefined) return serviceAccount.project;
@@ -219,9 +228,13 @@ function projectOf({ serviceAccount, projects }: Caller): string {
 function checkEndpoint({ name, credential }: Caller, { address, state, allowedKeys }: EndpointView): void {
   const listed = credential?.kind === 'APIKey' && (allowedKeys?.has(credential.name) ?? false);
   if (allowedKeys !== undefined && !listed) {
-    throw refuse('Forbidden', `the key of ${name} is not among spec.allowedKeys of InferenceEndpoint "${address.name}"`, {
-      fix: 'Use a key that is listed there, or have this one added.',
-    });
+    throw refuse(
+      'Forbidden',
+      `the key of ${name} is not among spec.allowedKeys of InferenceEndpoint "${address.name}"`,
+      {
+        fix: 'Use a key that is listed there, or have this one added.',
+      },
+    );
   }
   if (state !== 'Stopped') return;
   throw refuse('Unavailable', `InferenceEndpoint "${address.name}" is stopped`, {

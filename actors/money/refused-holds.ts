@@ -4,12 +4,15 @@
  */
 import type { Address } from '../../src/api/address.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
+import type { HoldRefusal } from '../../src/money/operation.js';
 import type { Committer } from '../../storage/commit/request.js';
 import type { MessageRouter } from '../message-router.js';
 
 export interface RefusedHolds {
   /** The committer, watched. */
   follow(committer: Pick<Committer, 'commit' | 'keepAnswer'>): Pick<Committer, 'commit' | 'keepAnswer'>;
+  /** A hold that no object's commit asked for was refused, so many times. */
+  note(org: string, refusal: HoldRefusal, times: number): void;
   /** Tells what is due. Ends when the signal is aborted. */
   start(router: Pick<MessageRouter, 'send'>, stopping: AbortSignal): void;
 }
@@ -35,18 +38,21 @@ const MOST_BUDGETS = 10_000;
 export function openRefusedHolds(now: () => number = () => performance.now()): RefusedHolds {
   const tallies = new Map<string, Tally>();
 
-  function add(org: string, uid: string, name: string, last: Last): void {
+  function note(org: string, refusal: HoldRefusal, times: number): void {
+    const { by, uid, name = '' } = refusal;
+    if (by !== 'Budget' || uid === undefined) return;
+    const last = lastOf(refusal);
     const key = `${org}/${uid}`;
     const tally = tallies.get(key);
     if (tally !== undefined) {
-      tally.untold++;
+      tally.untold += times;
       tally.last = last;
       tally.lastAt = now();
     } else if (tallies.size < MOST_BUDGETS)
       tallies.set(key, {
         budget: { org, kind: 'Budget', project: '', name },
         uid,
-        untold: 1,
+        untold: times,
         last,
         lastAt: now(),
         toldAt: -Infinity,
@@ -68,11 +74,11 @@ export function openRefusedHolds(now: () => number = () => performance.now()): R
       keepAnswer: (...args) => committer.keepAnswer(...args),
       async commit(request, basis) {
         const result = await committer.commit(request, basis);
-        if (result.outcome === 'HoldRefused' && result.by === 'Budget' && result.uid !== undefined)
-          add(request.address.org, result.uid, result.name ?? '', lastOf(result));
+        if (result.outcome === 'HoldRefused') note(request.address.org, result, 1);
         return result;
       },
     }),
+    note,
     start(router, stopping) {
       const timer = setInterval(() => {
         for (const [key, tally] of tallies) {

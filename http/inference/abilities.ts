@@ -22,7 +22,7 @@ const WHAT: Readonly<Record<Feature, string>> = {
 };
 
 /** Throws a refusal. */
-export function checkAbilities({ model, routes }: InferenceTarget, request: InferenceRequest): void {
+export function checkAbilities({ model, routes, price }: InferenceTarget, request: InferenceRequest): void {
   const { operation, features, stream, longCache } = request;
   const { spec, name } = model;
   const dialect = DIALECT_OF[operation];
@@ -37,13 +37,19 @@ export function checkAbilities({ model, routes }: InferenceTarget, request: Infe
     throw no('model', `does not serve ${operation}`, `It serves ${spec.operations.join(', ')}.`);
   if (routes !== undefined && !routes.dialects.has(dialect)) {
     const spoken = [...routes.dialects].join(', ');
-    throw no('model', `speaks the dialect of ${spoken} here, not that of ${dialect}`, `Call it by a client of ${spoken}.`);
+    throw no(
+      'model',
+      `speaks the dialect of ${spoken} here, not that of ${dialect}`,
+      `Call it by a client of ${spoken}.`,
+    );
   }
   if (stream && spec.capabilities?.streaming === false)
     throw no('stream', 'does not stream its answers', 'Leave "stream" out.');
   for (const [feature, field] of features)
-    if (!can(spec, feature)) throw no(field, `does not ${WHAT[feature]}`, `Leave ${field} out, or choose another model.`);
-  if (longCache)
+    if (!can(spec, feature))
+      throw no(field, `does not ${WHAT[feature]}`, `Leave ${field} out, or choose another model.`);
+  const noPrice = price.longCacheWritePerMillionTokensUSD === undefined;
+  if (longCache && noPrice && price.cacheWritePerMillionTokensUSD !== undefined)
     throw no('cache_control', 'has no price for caches of an hour', 'Leave "ttl" out: caches last five minutes then.');
 }
 
@@ -59,9 +65,10 @@ export function outputBound({ model: { spec, name } }: InferenceTarget, request:
   if (answers === 0) return 0;
   const most = spec.maxOutputTokens ?? spec.contextTokens ?? MOST_OUTPUT;
   if (asked !== undefined && asked > most) {
-    const field = request.operation === '/v1/chat/completions' && 'max_completion_tokens' in request.body
-      ? 'max_completion_tokens'
-      : 'max_tokens';
+    const field =
+      request.operation === '/v1/chat/completions' && 'max_completion_tokens' in request.body
+        ? 'max_completion_tokens'
+        : 'max_tokens';
     const message = `must be at most ${most}, which the model ${name} gives`;
     throw refuse('BadRequest', `${field} ${message}`, {
       causes: [{ field, reason: 'FieldValueInvalid', message }],

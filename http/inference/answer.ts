@@ -41,7 +41,9 @@ export async function answerWhole(
   opened.ended(error === undefined ? 'Whole' : 'Broken');
   if (error !== undefined) throw failed(error);
   const isFree = operation === '/v1/messages/count_tokens';
-  const usage = isFree ? undefined : (dialect.readUsage(operation, answer) ?? counted(dialect.outputBytes(operation, answer)));
+  const usage = isFree
+    ? undefined
+    : (dialect.readUsage(operation, answer) ?? counted(dialect.outputBytes(operation, answer)));
   // A client that has left pays for what was produced for it.
   const charged = isFree ? ZERO : admitted.end(usage);
   headers['content-type'] = JSON_TYPE;

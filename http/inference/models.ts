@@ -8,7 +8,12 @@ import type { InferenceCall } from './call.js';
 type Listed = ReturnType<InferenceService['models']>[number];
 
 /** `only`: name of the Model that the InferenceEndpoint of the path serves. */
-export function serveModels(x: Exchange, service: InferenceService, call: InferenceCall, only: string | undefined): void {
+export function serveModels(
+  x: Exchange,
+  service: InferenceService,
+  call: InferenceCall,
+  only: string | undefined,
+): void {
   const available = x.query.get('available');
   if (available !== null && available !== 'true' && available !== 'false')
     throw refuse('BadRequest', 'available must be true or false', {
@@ -19,7 +24,7 @@ export function serveModels(x: Exchange, service: InferenceService, call: Infere
     .filter(({ model }) => only === undefined || model.name === only)
     .toSorted((a, b) => (a.model.name < b.model.name ? -1 : 1));
   const anthropic = x.header('anthropic-version') !== undefined;
-  const show = anthropic ? anthropicModel : openaiModel;
+  const show: (listed: Listed) => { readonly id: string } = anthropic ? anthropicModel : openaiModel;
   if (call.model !== undefined) {
     const found = all.find(({ model }) => namesOf(model).includes(call.model ?? ''));
     if (found === undefined)

@@ -7,12 +7,11 @@
  */
 import { refuse } from '../../src/api/refusal.js';
 import type { Dialect, InferenceRequest, Operation } from '../../src/engines/inference/dialects/dialect.js';
-import { DIALECT_OF } from '../../src/engines/inference/dialects/dialect.js';
-import { DIALECT } from '../../src/engines/inference/dialects/index.js';
+import { DIALECT_BY_NAME, dialectFor } from '../../src/engines/inference/dialects/index.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
 import { inputBound, estimateTokens } from '../../src/engines/inference/tokens/count.js';
 import type { Usage } from '../../src/money/model-prices.js';
-import { INVOKE, type AdmittedRequest, type InferenceTarget } from '../../actors/inference/service.js';
+import { INVOKE, type AdmittedRequest, type Ask, type InferenceTarget } from '../../actors/inference/service.js';
 import { admit, admitAs } from '../auth/admit.js';
 import type { Exchange } from '../exchange.js';
 import { gate } from '../handle.js';
@@ -45,7 +44,7 @@ export async function serveInference(x: Exchange, context: ServerContext): Promi
   const { operation } = call;
   const isModels = operation === '/v1/models';
   const spoken = x.header('anthropic-version') === undefined ? 'OpenAI' : 'Anthropic';
-  const dialect = DIALECT[isModels ? spoken : DIALECT_OF[operation]];
+  const dialect = operation === '/v1/models' ? DIALECT_BY_NAME[spoken] : dialectFor(operation);
   try {
     gate(x, context);
     refuseTwoKeys(x.req);
@@ -65,7 +64,8 @@ async function listModels(x: Exchange, { inference }: ServerContext, call: Infer
   const { caller } = x;
   if (caller === undefined) throw refuse('Unauthorized', 'no API key was sent');
   if (call.endpoint === undefined) {
-    const anywhere = caller.projects === undefined ? caller.may(INVOKE, '') : caller.projects.some((one) => caller.may(INVOKE, one));
+    const anywhere =
+      caller.projects === undefined ? caller.may(INVOKE, '') : caller.projects.some((one) => caller.may(INVOKE, one));
     if (!anywhere) throw refuse('Forbidden', `${caller.name} needs the scope ${INVOKE}`);
     serveModels(x, inference, call, undefined);
     return;
@@ -106,18 +106,17 @@ async function serveOperation(
   }
 }
 
-interface Bounds {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly free: boolean;
-}
+type Bounds = Ask;
 
 function boundsOf(target: InferenceTarget, request: InferenceRequest, bytes: number): Bounds {
-  const imageTokens = target.model.spec.imageTokenAllowance ?? IMAGE_TOKENS;
+  const { imageTokenAllowance: imageTokens = IMAGE_TOKENS, contextTokens = Number.MAX_SAFE_INTEGER } =
+    target.model.spec;
   const { countTokens } = target.routes ?? {};
   return {
-    inputTokens: inputBound(request, bytes, { imageTokens, countTokens }),
+    // What is more than the model takes is refused by its upstream, and costs nothing.
+    inputTokens: Math.min(contextTokens, inputBound(request, bytes, { imageTokens, countTokens })),
     outputTokens: outputBound(target, request),
+    longCache: request.longCache,
     free: request.operation === '/v1/messages/count_tokens',
   };
 }
@@ -159,7 +158,13 @@ async function forward(
     if (revoked !== undefined) throw revoked;
     if (forwarded.outcome !== 'Answered') throw refusalOf(forwarded);
     const answer = {
-      ...{ dialect, request, admitted, opened: forwarded, headers: headersOf(x, dialect, target, admitted, forwarded.class, clock()) },
+      ...{
+        dialect,
+        request,
+        admitted,
+        opened: forwarded,
+        headers: headersOf(x, dialect, target, admitted, forwarded.class, clock()),
+      },
       counted: (outputBytes: number): Usage => countedUsage(target, bounds, outputBytes),
     };
     if (!request.stream) {

@@ -10,6 +10,7 @@
 import { refuse, RefusalError, type Refusal } from '../../src/api/refusal.js';
 import { BrokenStreamError, type StreamFollower } from '../../src/engines/inference/dialects/dialect.js';
 import { openSseDecoder } from '../../src/engines/inference/sse.js';
+import type { Usage } from '../../src/money/model-prices.js';
 import { showUSD } from '../../src/money/usd.js';
 import type { Exchange } from '../exchange.js';
 import { writeHead } from '../reply.js';
@@ -63,7 +64,12 @@ export async function answerStream(
     cut: () => stop({ code: 'Unavailable', message: 'the service is shutting down', retryAfterSeconds: 2 }),
   });
 
-  const usageNow = () => follower.usage ?? counted(follower.outputBytes);
+  /** Of a stream that is not complete the upstream may have reported less than it has generated. */
+  const usageNow = (): Usage => {
+    const { usage, outputBytes, state } = follower;
+    if (usage === undefined || state.is === 'Complete') return usage ?? counted(outputBytes);
+    return { ...usage, outputTokens: Math.max(usage.outputTokens, counted(outputBytes).outputTokens) };
+  };
   /** What a chunk becomes; throws what ends the stream. */
   const pass = (chunk: Buffer): string => {
     let text = '';
@@ -116,10 +122,14 @@ function isPastBound({ usage, outputBytes }: StreamFollower, bound: number): boo
 }
 
 function pastBound(): Error {
-  return refuse('BudgetExceeded', 'the upstream has generated more than the request was admitted for: the stream is cut', {
-    retryAfterSeconds: 'Never',
-    fix: 'Send a larger max_tokens.',
-  });
+  return refuse(
+    'BudgetExceeded',
+    'the upstream has generated more than the request was admitted for: the stream is cut',
+    {
+      retryAfterSeconds: 'Never',
+      fix: 'Send a larger max_tokens.',
+    },
+  );
 }
 
 function reasonOf(error: unknown): Refusal {

@@ -17,11 +17,11 @@ import { openReload, logFaults } from './catalog/reload-catalog.js';
 import { listedEntries } from './catalog/usable.js';
 import { onHangup } from './signals.js';
 
-/** Creates or updates them. Answers how orgs are made. */
+/** Creates or updates them. `served`: Models that some upstream serves. Answers how orgs are made. */
 export async function keepDeployment(
   { config, store, engine, log }: Pick<LeaderDeps, 'config' | 'store' | 'engine' | 'log'>,
   actors: Pick<Actors, 'write' | 'resources' | 'keepAnswer' | 'ledger'>,
-  prices: Prices,
+  { prices, served }: { readonly prices: Prices; readonly served: ReadonlySet<string> },
   stopping: AbortSignal,
 ): Promise<OrgDeps> {
   const orgs: OrgDeps = {
@@ -42,7 +42,7 @@ export async function keepDeployment(
   const keepObjects = async (): Promise<CatalogChanges> => {
     const own = capacity?.refusal === undefined ? capacity : undefined;
     const objects = await readCatalog(own, prices.current(), config.catalogDir);
-    return keepCatalog(listedEntries(objects, config.catalogUnusable), actors, stopping);
+    return keepCatalog(listedEntries(objects, config.catalogUnusable, served), actors, stopping);
   };
   const readAgain = async (): Promise<CatalogChanges> => {
     await prices.readAgain();

@@ -2,6 +2,7 @@
 import { openActors, type Actors } from '../../actors/open.js';
 import type { Inputs } from '../../actors/work/inputs.js';
 import type { Webhooks } from '../../actors/delivery/open.js';
+import type { CommittedChange } from '../../storage/commit/request.js';
 import { openAdmissionSwitch } from '../../storage/admissions.js';
 import type { AttemptTokens } from '../../storage/envelope/attempt-tokens.js';
 import { priceTags } from '../../storage/envelope/price-tags.js';
@@ -32,6 +33,8 @@ export interface LeaderActorsParts {
   readonly prices: Prices;
   readonly mail: MailEngine | undefined;
   readonly stopping: AbortSignal;
+  /** Each change, before the reply to its write. */
+  committed(change: CommittedChange): void;
   /** Aborts `stopping`. */
   end(): void;
 }
@@ -99,6 +102,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
     onChange(change) {
       webhooks.committed(change);
       metrics.work.committed(change);
+      parts.committed(change);
       deps.onChange(change);
     },
     observe: metrics.observe,

@@ -32,7 +32,10 @@ export interface LeaderDeps {
 }
 
 /** What only the leader can serve. */
-export type LeaderParts = Pick<HttpDeps, 'resources' | 'inference' | 'commands' | 'files' | 'logs' | 'deliveries' | 'operators'>;
+export type LeaderParts = Pick<
+  HttpDeps,
+  'resources' | 'inference' | 'commands' | 'files' | 'logs' | 'deliveries' | 'operators'
+>;
 
 /** The leader: what it serves, and what the process asks of it. */
 export interface Leader extends LeaderParts {

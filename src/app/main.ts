@@ -9,6 +9,7 @@ import { loadConfig, type Config } from '../config.js';
 import { ignoreOutputErrors } from '../output-errors.js';
 import { hostFault } from './bindable.js';
 import { readCatalog } from './catalog/read-catalog.js';
+import { readUpstreams } from './catalog/upstreams.js';
 import { checkPrices, readPriceBook, type PriceBookFile } from './catalog/prices.js';
 import { openEndpoints } from './endpoints.js';
 import { openFrontEnd } from './front-end.js';
@@ -33,7 +34,7 @@ async function main(config: Config): Promise<void> {
   const stopping = stopSignal((signal) => log.info({ signal }, 'stopping: running work goes on'));
   // A standby finds out now as well, and not when it has to take over.
   const prices = await readPriceBook(config.priceBook);
-  await readCatalog(undefined, prices.book, config.catalogDir);
+  await readUpstreams(config.upstreams, await readCatalog(undefined, prices.book, config.catalogDir), prices.book);
   const webhookCa = await readWebhookCa(config.webhookCa);
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const postgres = config.databaseUrl

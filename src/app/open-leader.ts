@@ -15,10 +15,13 @@ import { openLeaderActors } from './leader-actors.js';
 import { serveAttempts } from './attempt-api.js';
 import { workBehind } from './behind.js';
 import { openPrices } from './catalog/prices.js';
+import { readCatalog } from './catalog/read-catalog.js';
+import { readUpstreams } from './catalog/upstreams.js';
 import { keepDeployment } from './deployment.js';
 import { watchDisk } from './disk-space.js';
 import { differences, showAudits, startAuditor } from './ledger-audit.js';
 import { openMail } from './mail.js';
+import { openInference, type Inference } from './open-inference.js';
 import { observeNode } from './observe-node.js';
 import { openOperators } from './operator-api.js';
 import { startSweeps } from './sweeps.js';
@@ -53,6 +56,9 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
     const prices = await openPrices(config.priceBook, store.postgres);
     const tokens = attemptTokens(deps.keys);
     const mail = await openMail(config);
+    const catalog = await readCatalog(undefined, prices.current(), config.catalogDir);
+    const upstreams = await readUpstreams(config.upstreams, catalog, prices.current());
+    let inference: Inference | undefined;
     const actors = await openLeaderActors(deps, {
       webhooks,
       disk,
@@ -62,12 +68,15 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
       mail,
       stopping,
       end: () => ending.abort(),
+      committed: (change) => inference?.committed(change),
     });
     opened.push(actors);
     metrics.follow(actors, webhooks);
     metrics.work.follow(actors.resources, () => countPhases(store.postgres, WORKING));
-    const orgs = await keepDeployment(deps, actors, prices, stopping);
+    const orgs = await keepDeployment(deps, actors, { prices, served: upstreams.served }, stopping);
     await actors.start();
+    inference = await openInference(deps, { actors, prices, upstreams }, stopping);
+    opened.push(inference);
     const directory = engine?.apiDirectory;
     if (directory !== undefined) attemptApi = await serveAttempts(directory, tokens, actors, log);
     webhooks.start(actors.router);
@@ -85,6 +94,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
     };
     return {
       resources: actors.resources,
+      inference: inference.service,
       commands: actors.commands,
       files: actors.files,
       logs: { open: (owner, uid, request, signal, pace) => openLog(owner, uid, request, logs, signal, pace) },

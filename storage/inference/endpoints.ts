@@ -16,7 +16,12 @@ export async function readEndpoints(
   limit: number,
 ): Promise<readonly StoredEndpoint[]> {
   const { org = '', project = '', name = '' } = after ?? {};
-  const rows = await postgres.readRows<[string, string, string, string, string]>(ENDPOINTS, [org, project, name, limit]);
+  const rows = await postgres.readRows<[string, string, string, string, string]>(ENDPOINTS, [
+    org,
+    project,
+    name,
+    limit,
+  ]);
   return rows.map(([of, at, called, uid, model]) => ({
     ...{ uid, model, address: { org: of, kind: 'InferenceEndpoint', project: at, name: called } },
   }));
