@@ -24,6 +24,17 @@ export const BLOCK_TERMS: Terms = {
   ...{ rateUSDPerHour: '0', minimumUSD: '0', incrementMs: 1, unitMs: UNIT_MS, reserveMs: 0 },
 };
 const MINUTE = 60_000;
+/** `block/<epoch>/<payer>/<n>` */
+const BLOCK = 'block/';
+
+export function blockKey(epoch: number, payer: string, n: number): string {
+  return `${BLOCK}${epoch}/${payer}/${n}`;
+}
+
+/** Nobody runs work on it that could be stopped or go on. */
+export function isBlock(key: string): boolean {
+  return key.startsWith(BLOCK);
+}
 
 export function draw(
   book: Book,
@@ -95,8 +106,9 @@ function resize(
     ...charged,
     parts: [...atMost(charged.parts, kept), ...split(kept).filter((part) => late.has(part.counter))],
   });
-  // What is free beside it is more that it could have.
-  return { next, refusal: asked.lte(held) ? undefined : refusalOn(book, charged.key, counter, wanted) };
+  const isEnough = capacityIn(next, monthOf(now)).gte(asked);
+  // What is free beside it is what it could have more.
+  return { next, refusal: isEnough ? undefined : refusalOn(book, charged.key, counter, wanted) };
 }
 
 function atMost(parts: readonly Part[], most: USD): readonly Part[] {

@@ -105,6 +105,10 @@ test('a block that has no part in the new month is charged nothing in it, and sa
   s.applied(MONTH_END, place('other', { terms: BLOCK_TERMS, amountUSD: '5' }));
   t.deepEqual(drawn(s, MONTH_END, draw(2, '0.5', '1')), { chargedUSD: '0', heldUSD: '0' });
   t.is(s.spent('budget/b/2026-12'), '0');
+  t.like(s.applied(MONTH_END, draw(3, '0', '0.2')), {
+    refusal: { uid: 'b', availableUSD: '0.00' },
+    drawn: { heldUSD: '0' },
+  });
 });
 
 test('a block that was placed before payments begin is charged from credits once it holds what is in the wallet', (t) => {

@@ -334,11 +334,11 @@ export function openModel(): Model {
         ...late,
       ]);
     } else Object.assign(hold, { parts: wanted, fundedIn: modeChanges, refused: false });
-    if ((answer.refusal !== undefined) !== (lacks && asked > total)) return 'a wrong yes or no to a draw';
     const linesOf = (parts: Iterable<readonly [string, bigint]>): string => [...parts].map(String).toSorted().join(' ');
     const found = linesOf(after.parts.map(({ counter, amountUSD }) => [counter, nano(amountUSD)] as const));
     if (linesOf(hold.parts) !== found) return `a draw left ${found}, not ${linesOf(hold.parts)}`;
     const has = countersIn(hold.parts, at).reduce((least, counter) => min(least, hold.parts.get(counter) ?? 0n), asked);
+    if ((answer.refusal !== undefined) !== has < asked) return 'a wrong yes or no to a draw';
     return nano(answer.drawn.heldUSD) === has ? undefined : `a draw says ${answer.drawn.heldUSD} are held, not ${has}`;
   }
   /** What a hold keeps that gets nothing: no more than it had, and parts of that on Budgets that were made since. */
