@@ -1,7 +1,8 @@
 /**
  * Renews holds when they are due: each second those whose time has come are charged until now and get money for the time ahead, in groups,
  * through the ledger alone. Holds that a new or lowered Budget binds are renewed at once (`rebound-holds.ts`). So a renewal wakes no actor. The Attempt that holds hears of it only when its money ends (`FundingRefused`), or
- * comes back (`FundingRestored`).
+ * comes back (`FundingRestored`). Blocks, on which requests
+ * to models draw, get their parts of a new month and of a new Budget here as well; of them nobody is told, since the next draw says what they have.
  *
  * Nothing is lost in a crash: the time of renewal is in the hold's row, and a refused hold is tried again when its counter has more
  * (`waiting-work.ts`) and once a minute, so a process that does not know what was said says it again; of a hold older than itself it says so in both cases.
@@ -12,6 +13,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
+import { isBlock } from '../../src/money/draw.js';
 import type { Applied, OperationResult } from '../../src/money/operation.js';
 import type { CostOwner } from '../../src/money/payer.js';
 import type { Committer } from '../../storage/commit/request.js';
@@ -61,7 +63,7 @@ export function renewHolds(deps: RenewalDeps, stopping: AbortSignal): Promise<vo
   const untold = new Map<string, Untold>();
 
   function note(org: string, hold: DueHold, result: OperationResult): void {
-    if (result.outcome !== 'Applied') return;
+    if (result.outcome !== 'Applied' || isBlock(hold.key)) return;
     const id = `${org}/${hold.key}`;
     const message = messageOf(hold, result);
     if (message === undefined || !isNews(message, told.get(id))) return;

@@ -5,14 +5,16 @@
  * is refused. Charges and renewals are computed from the hold's row, so an operation that comes late or twice cannot do harm.
  */
 import { availableOn, type Book, type Posting } from './book.js';
-import { chargeToEnd, chargeUntil, type Charge, type ChargedTo, type Charges } from './charge.js';
+import { chargeToEnd, chargeUntil } from './charge.js';
 import { budgetCounter, monthOf, parseCounter, periodOf } from './counters.js';
+import { countUse, draw } from './draw.js';
 import { firstAmount, type Hold, type Segment } from './hold.js';
 import { withOpenings } from './late-budgets.js';
 import type { BudgetLimit, StandingBudget } from './limits.js';
 import type { Applied, MoneyOperation, OperationResult } from './operation.js';
 import { countersOf, isInScope } from './payer.js';
 import { fits, refusalOn, renewedParts, tightest } from './admission.js';
+import { chargedTo, count, postCharges } from './post-charges.js';
 import { fundedUntil, partsOf } from './renewal.js';
 import { amountOf, sumUSD, USD, ZERO } from './usd.js';
 import { credit, debit, expire, expiredGrants, giveBack } from './wallet.js';
@@ -89,9 +91,13 @@ function carryOut(book: Book, operation: MoneyOperation, now: number): Operation
       return addCredit(book, operation, now);
     case 'Correct':
       return correct(book, operation);
-    case 'Draw':
+    case 'Draw': {
+      const hold = book.holds.get(operation.key);
+      return hold === undefined ? GONE : draw(book, hold, operation, now);
+    }
     case 'Count':
-      return GONE;
+      countUse(book, operation.use, ZERO, now);
+      return DONE;
     case 'Expire':
       return DONE;
   }
@@ -161,52 +167,6 @@ function renew(book: Book, hold: Hold, now: number): OperationResult {
 function release(book: Book, hold: Hold, until: number, byService: readonly Segment[]): void {
   postCharges(book, chargeToEnd(hold, until, { ...chargedTo(book, hold), byService }));
   book.setHold(hold.key, undefined);
-}
-
-/** Posts the charges of a hold; their keys come from its sequence, which goes on with each change. The caller sets what it has left. */
-function postCharges(book: Book, { hold, charges }: Charges): Hold {
-  charges.forEach((charge, i) => {
-    postCharge(book, hold, charge, `${hold.key}/${hold.placedAt}/${hold.sequence}/${i}`);
-  });
-  return hold;
-}
-
-function postCharge(book: Book, hold: Hold, charge: Charge, key: string): void {
-  const { segment, period, amountUSD, coveredUSD, counters, paid } = charge;
-  count(book, charge);
-  const { project, labels } = hold.payer;
-  const about = { period, usage: { project, labels }, owner: hold.owner.uid, segment, counters, amountUSD, coveredUSD };
-  const back = amountUSD.isNegative();
-  const lines = amountUSD.isZero()
-    ? []
-    : back
-      ? giveBack(book, amountUSD.negated(), paid)
-      : debit(book, amountUSD, paid);
-  book.post({ key, reason: back ? 'Refund' : 'Use', ...about, lines });
-}
-
-function count(
-  book: Book,
-  { segment, amountUSD, coveredUSD, counters }: Pick<Charge, 'segment' | 'amountUSD' | 'coveredUSD' | 'counters'>,
-): void {
-  for (const name of counters) {
-    const counter = book.counter(name);
-    book.setCounter({
-      ...counter,
-      spentUSD: counter.spentUSD.plus(amountUSD),
-      segments: { ...counter.segments, [segment]: amountUSD.plus(counter.segments[segment] ?? ZERO) },
-      covered: coveredUSD.isZero() ? counter.covered : [...new Set([...counter.covered, segment])],
-    });
-  }
-}
-
-/** What was held while another mode was set may not be in the wallet: to charge it there would make arrears that nobody has agreed to. */
-function isPaid(book: Book, hold: Hold): boolean {
-  return book.mode === 'Prepaid' && hold.fundedIn === book.modeSequence;
-}
-
-function chargedTo(book: Book, hold: Hold): Pick<ChargedTo, 'paid' | 'budgets'> {
-  return { paid: isPaid(book, hold), budgets: [...book.budgets.values()] };
 }
 
 /** Under which key of the outside world a correction is known. */

@@ -5,6 +5,7 @@
 import { parseCounter, WALLET } from './counters.js';
 import type { Hold, Part, Segment } from './hold.js';
 import type { StandingBudget, WalletMode } from './limits.js';
+import type { ModelUse } from './operation.js';
 import type { Usage } from './payer.js';
 import { readUSD, sumUSD, type USD, ZERO } from './usd.js';
 
@@ -53,6 +54,13 @@ export interface Posting {
   readonly amountUSD: USD;
   readonly coveredUSD: USD;
   readonly lines: readonly Line[];
+}
+
+/** What requests through an InferenceEndpoint came to in one minute of Postgres's clock. */
+export interface CountedUse extends ModelUse {
+  /** Its first ms. */
+  readonly minute: number;
+  readonly costUSD: USD;
 }
 
 /** What one project and set of labels used in this month. */
@@ -117,6 +125,8 @@ export class UnbalancedPostingError extends Error {
 
 export interface Book extends BookState {
   readonly postings: readonly Posting[];
+  /** Of requests to models, since the book was read. */
+  readonly uses: readonly CountedUse[];
   counter(name: string): Counter;
   setMode(mode: WalletMode): void;
   setWallet(balance: USD): void;
@@ -130,6 +140,7 @@ export interface Book extends BookState {
   addOnce(key: string): void;
   /** I7: throws `UnbalancedPostingError` when the lines do not add up to zero. Does not touch counters. */
   post(posting: Posting): void;
+  addUse(use: CountedUse): void;
   mark(): number;
   /** Takes back everything since the mark. */
   undo(mark: number): void;
@@ -146,6 +157,7 @@ export function openBook(state: BookState): Book {
   const once = new Set(state.once);
   const corrected = new Map(state.corrected);
   const postings: Posting[] = [];
+  const uses: CountedUse[] = [];
 
   function put<Value>(map: Map<string, Value>, key: string, value: Value | undefined): void {
     const before = map.get(key);
@@ -185,7 +197,7 @@ export function openBook(state: BookState): Book {
     get walletUSD() {
       return walletUSD;
     },
-    ...{ budgets, caps, counters, grants, holds, once, corrected, postings, counter },
+    ...{ budgets, caps, counters, grants, holds, once, corrected, postings, uses, counter },
     monthUsage: state.monthUsage,
     setMode(next) {
       if (mode === next) return;
@@ -221,6 +233,10 @@ export function openBook(state: BookState): Book {
       if (!sum.isZero()) throw new UnbalancedPostingError(posting.key, sum);
       undoes.push(() => postings.pop());
       postings.push(posting);
+    },
+    addUse(use) {
+      undoes.push(() => uses.pop());
+      uses.push(use);
     },
     mark: () => undoes.length,
     undo(mark) {

@@ -140,7 +140,8 @@ function settle(
   };
 }
 
-function take(parts: readonly Part[], counters: ReadonlySet<string>, amount: USD): readonly Part[] {
+/** What is left of the parts on these counters. */
+export function take(parts: readonly Part[], counters: ReadonlySet<string>, amount: USD): readonly Part[] {
   if (amount.isZero()) return parts;
   return parts.map((part) =>
     counters.has(part.counter) ? { ...part, amountUSD: readUSD(part.amountUSD).minus(amount).toFixed() } : part,

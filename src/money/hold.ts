@@ -68,6 +68,8 @@ export interface Hold {
   readonly squeezed?: true | undefined;
   /** `modeSequence` of the book that its money was taken from: in another mode it was not in the wallet, or not needed there. */
   readonly fundedIn?: number | undefined;
+  /** Number of the last draw of requests to models. What they were charged is none of what its time is. */
+  readonly drawn?: number | undefined;
 }
 
 /** Minimum charge or one unit in whole increments, whichever is larger, and the reserve. */

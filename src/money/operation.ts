@@ -55,7 +55,7 @@ export type MoneyOperation =
   /**
    * Charges what requests to models have used to a hold that no time bills (a block), never more than it has, and sets what it holds from
    * now on; where there is no room for more, it keeps what is left and says who refused. `draw`: one more than the last of this hold; one
-   * that comes twice does nothing. `use` is counted in the same transaction.
+   * that comes twice does nothing. `use` is counted in the same transaction. A hold that time bills has moved on from draws.
    */
   | {
       readonly op: 'Draw';
@@ -105,10 +105,22 @@ export interface Applied {
   readonly outcome: 'Applied';
   /** Of the hold that it was about. Undefined: nothing is billed, it costs nothing, or it is released. */
   readonly fundedUntil?: number | undefined;
-  /** Of a renewal that got nothing: what was held before stays, and is charged. */
+  /** Of a renewal that got nothing, or of a draw that got no more: what was held before stays, and is charged. */
   readonly refusal?: HoldRefusal | undefined;
   /** Of a renewal: whether it is refused for the first time, or has money again. */
   readonly funding?: 'Refused' | 'Restored' | undefined;
+  /** Of a draw. With `refusal`: it has no more than before. */
+  readonly drawn?: Drawn | undefined;
+}
+
+/** What a draw came to. */
+export interface Drawn {
+  /** Of what was used; the service pays the rest. */
+  readonly chargedUSD: string;
+  /** What the hold can be charged from now on in this month. */
+  readonly heldUSD: string;
+  /** On which it has a part. */
+  readonly counters: readonly string[];
 }
 
 export type OperationResult =
@@ -152,6 +164,16 @@ export function checkOperation(operation: MoneyOperation): void {
     case 'Correct':
       amountOf(operation.amountUSD.replace(/^-/, ''));
       return;
+    case 'Draw':
+      amountOf(operation.usedUSD);
+      amountOf(operation.holdUSD);
+      if (!Number.isSafeInteger(operation.draw) || operation.draw < 1)
+        throw new RangeError(`${operation.draw} is not the number of a draw`);
+      if (operation.use !== undefined) checkUse(operation.use);
+      return;
+    case 'Count':
+      checkUse(operation.use);
+      return;
     default:
   }
 }
@@ -162,6 +184,14 @@ function checkTerms({ rateUSDPerHour, minimumUSD, incrementMs, unitMs, reserveMs
   for (const ms of [incrementMs, unitMs])
     if (!Number.isSafeInteger(ms) || ms < 1) throw new RangeError(`${ms} ms is not a length of billing time`);
   if (!Number.isSafeInteger(reserveMs) || reserveMs < 0) throw new RangeError(`${reserveMs} ms is not a reserve`);
+}
+
+function checkUse({ uid, requests, errors, inputTokens, outputTokens }: ModelUse): void {
+  if (uid === '') throw new RangeError('use of requests to models names no InferenceEndpoint');
+  for (const count of [requests, errors, inputTokens, outputTokens])
+    if (!Number.isSafeInteger(count) || count < 0)
+      throw new RangeError(`${count} is not a count of requests or tokens`);
+  if (errors > requests) throw new RangeError(`${errors} of ${requests} requests cannot have ended without a charge`);
 }
 
 function checkTime(at: number): void {

@@ -186,6 +186,7 @@ function addKeys(keys: Omit<Keys, 'orgs'>, org: string, operation: MoneyOperatio
     case 'Bill':
     case 'Renew':
     case 'Release':
+    case 'Draw':
       keys.holds.push({ org, key: operation.key });
       return;
     case 'SetCap':

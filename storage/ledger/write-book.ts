@@ -33,6 +33,7 @@ interface HistoryRows {
   readonly lines: Row[];
   readonly once: Row[];
   readonly thresholds: Row[];
+  readonly uses: Row[];
 }
 
 /** Whether anything is to be written. */
@@ -40,6 +41,7 @@ export function isChanged({ before, book }: Pick<ChangedBook, 'before' | 'book'>
   const maps = ['budgets', 'caps', 'counters', 'grants', 'holds'] as const;
   return (
     book.postings.length > 0 ||
+    book.uses.length > 0 ||
     book.once.size !== before.once.size ||
     book.modeSequence !== before.modeSequence ||
     book.walletUSD !== before.walletUSD ||
@@ -70,6 +72,7 @@ export async function writeBooks(session: Session, books: readonly ChangedBook[]
     write('lines', WRITE_LINES, rows.lines),
     write('use once', USE_ONCE, rows.once),
     write('thresholds', REACH_THRESHOLDS, rows.thresholds),
+    write('use of models', ADD_USE, rows.uses),
   ]);
   await Promise.all([...sent, ...rest]);
 }
@@ -113,12 +116,13 @@ function stateOf(books: readonly ChangedBook[], now: number): StateRows {
 }
 
 function historyOf(books: readonly ChangedBook[], now: number): HistoryRows {
-  const rows: HistoryRows = { postings: [], lines: [], once: [], thresholds: [] };
+  const rows: HistoryRows = { postings: [], lines: [], once: [], thresholds: [], uses: [] };
   for (const changed of books) {
     const { org, before, book } = changed;
     addPostings(rows, changed, now);
     for (const key of book.once) if (!before.once.has(key)) rows.once.push({ org, key });
     rows.thresholds.push(...thresholdsOf(changed, now));
+    for (const { costUSD, ...use } of book.uses) rows.uses.push({ org, ...use, cost: costUSD.toFixed() });
   }
   return rows;
 }
@@ -266,3 +270,14 @@ INSERT INTO thresholds (org, budget, period, threshold)
 SELECT org, budget, period, threshold
 FROM json_to_recordset($1::json) AS g(org text, budget text, period text, threshold int)
 ON CONFLICT DO NOTHING`;
+
+const ADD_USE = `
+INSERT INTO inference_use AS u (org, uid, minute, requests, errors, input_tokens, output_tokens, cost_usd)
+SELECT org, uid, to_timestamp(minute / 1000.0), sum(requests), sum(errors), sum("inputTokens"), sum("outputTokens"), sum(cost)
+FROM json_to_recordset($1::json) AS g(org text, uid text, minute bigint, requests bigint, errors bigint,
+  "inputTokens" bigint, "outputTokens" bigint, cost numeric)
+GROUP BY org, uid, minute
+ON CONFLICT (org, uid, minute) DO UPDATE
+SET requests = u.requests + excluded.requests, errors = u.errors + excluded.errors,
+    input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
+    cost_usd = u.cost_usd + excluded.cost_usd`;

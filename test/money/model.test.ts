@@ -1,13 +1,14 @@
 /** The book against a plain ledger that does one operation at a time: no wrong yes, and no wrong no (I7). */
 import test from 'ava';
 import fc from 'fast-check';
+import { BLOCK_TERMS } from '../../src/money/draw.js';
 import { balanceOf, EMPTY_BOOK, openBook, type Book } from '../../src/money/book.js';
 import type { Segment } from '../../src/money/hold.js';
 import type { BudgetLimit } from '../../src/money/limits.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
 import { sumUSD, USD } from '../../src/money/usd.js';
 import { nano, openModel } from './model.js';
-import { applyAfter, foundIn } from './replay.js';
+import { applyAfter, foundIn, usesOf } from './replay.js';
 
 /** Some minutes before a month ends. */
 const START = Date.UTC(2026, 10, 30, 23, 50);
@@ -37,6 +38,12 @@ const budgets: readonly Omit<BudgetLimit, 'limitUSD'>[] = [
   { uid: 'b-4', name: 'project', action: 'Block', period: 'Monthly', project: 'q', thresholds: [] },
 ];
 
+const count = fc.nat(50);
+const use = fc
+  .record({ uid: fc.constantFrom('e', 'f'), requests: count, errors: count, inputTokens: count, outputTokens: count })
+  .map((one) => ({ ...one, errors: Math.min(one.errors, one.requests) }));
+const block = fc.constantFrom('block/1/e/1', 'block/1/f/1');
+
 type Step = { readonly after: number; readonly operation: (now: number, book: Book) => MoneyOperation };
 const fixed = (operations: fc.Arbitrary<MoneyOperation>) => operations.map((one) => () => one);
 const operation: fc.Arbitrary<Step['operation']> = fc.oneof(
@@ -56,7 +63,33 @@ const operation: fc.Arbitrary<Step['operation']> = fc.oneof(
         rateUSDPerHour,
       })),
   },
-  { weight: 5, arbitrary: fixed(fc.record({ op: fc.constant('Renew'), key })) },
+  { weight: 5, arbitrary: fixed(fc.record({ op: fc.constant('Renew'), key: fc.oneof(key, block) })) },
+  {
+    weight: 3,
+    arbitrary: fixed(
+      fc.record({
+        ...{ op: fc.constant('Place'), key: block, owner: fc.constant(owner('e')), payer },
+        ...{ terms: fc.constant(BLOCK_TERMS), amountUSD: money(2_000_000_000) },
+      }),
+    ),
+  },
+  {
+    weight: 8,
+    arbitrary: fc
+      .tuple(
+        fc.oneof({ weight: 9, arbitrary: block }, { weight: 1, arbitrary: key }),
+        fc.constantFrom(1, 1, 1, 1, 1, 0, 2),
+        fc.oneof(money(300_000_000), money(2_500_000_000)),
+        fc.oneof(money(2_500_000_000), fc.constant('0')),
+        fc.option(use, { nil: undefined }),
+      )
+      .map(([of, ahead, usedUSD, holdUSD, counted]) => (_: number, { holds }: Book): MoneyOperation => ({
+        ...{ op: 'Draw', key: of, draw: Math.max(1, (holds.get(of)?.drawn ?? 0) + ahead), usedUSD, holdUSD },
+        use: counted,
+      })),
+  },
+  fixed(fc.record({ op: fc.constant('Count'), use })),
+  fixed(fc.record({ op: fc.constant('Release'), key: block })),
   {
     weight: 2,
     arbitrary: fc
@@ -136,6 +169,10 @@ test('in any order of operations the book says yes and no where a plain ledger d
         if (signed(balanceOf(book)) !== model.balance())
           throw new Error(`the balance is ${balanceOf(book).toFixed()}: ${JSON.stringify(history)}`);
       }
+      const used = usesOf(book);
+      for (const uid of new Set([...used.keys(), ...model.endpoints()]))
+        if ((used.get(uid) ?? []).join() !== model.use(uid).join())
+          throw new Error(`the use of ${uid} is ${used.get(uid)?.join()}: ${JSON.stringify(history)}`);
       const lines = book.postings.flatMap((posting) => posting.lines);
       const keys = new Set(book.postings.map((posting) => posting.key));
       const wallet = sumUSD(lines.filter(({ account }) => account === 'wallet').map(({ amountUSD }) => amountUSD));

@@ -4,7 +4,7 @@
  */
 import type { Posting } from '../../src/money/book.js';
 import type { Hold, Segment } from '../../src/money/hold.js';
-import type { MoneyOperation, OperationResult } from '../../src/money/operation.js';
+import type { ModelUse, MoneyOperation, OperationResult } from '../../src/money/operation.js';
 
 const HOUR = 3_600_000n;
 type Place = Extract<MoneyOperation, { op: 'Place' }>;
@@ -23,6 +23,8 @@ interface ModelHold {
   fundedIn: number;
   /** Of its last renewal. */
   refused: boolean;
+  /** The last draw. */
+  drawn: number;
 }
 
 export const nano = (text: string): bigint => {
@@ -57,6 +59,9 @@ export interface Model {
   held(counter: string): bigint;
   counters(): readonly string[];
   balance(): bigint;
+  /** Of requests to models through an InferenceEndpoint: how many, how many without a charge, tokens in and out, cost. */
+  use(uid: string): readonly bigint[];
+  endpoints(): readonly string[];
 }
 
 export function openModel(): Model {
@@ -65,6 +70,7 @@ export function openModel(): Model {
   let spentOn = new Map<string, bigint>();
   let holds = new Map<string, ModelHold>();
   let uses: { project: string; team: string | undefined; month: string; amount: bigint }[] = [];
+  let modelUse = new Map<string, readonly bigint[]>();
   let once = new Set<string>();
   let grants: { uid: string; left: bigint; expires: number }[] = [];
   let wallet = 0n;
@@ -172,10 +178,13 @@ export function openModel(): Model {
     amount: bigint,
     paid: boolean,
   ): void {
+    spend(hold, counters, at, amount, paid);
+    hold.charges.push({ segment, month: at, amount, counters, paid });
+  }
+  function spend(hold: ModelHold, counters: string[], at: string, amount: bigint, paid: boolean): void {
     for (const counter of counters) spentOn.set(counter, spent(counter) + amount);
     uses.push({ project: hold.place.payer.project, team: hold.place.payer.labels['team'], month: at, amount });
     pay(amount, paid);
-    hold.charges.push({ segment, month: at, amount, counters, paid });
   }
   function settle(hold: ModelHold, segment: Segment, used: number, byService: readonly Segment[]): void {
     const due = (hold.accrued * 2n + HOUR) / (2n * HOUR) - hold.settled;
@@ -235,8 +244,9 @@ export function openModel(): Model {
       charges: [],
       fundedIn: modeChanges,
       refused: false,
+      drawn: 0,
     };
-    const parts = split(hold, need(hold, 1), now);
+    const parts = split(hold, operation.amountUSD === undefined ? need(hold, 1) : nano(operation.amountUSD), now);
     const poor = [...parts].filter(([counter, amount]) => amount > 0n && (free(counter) ?? amount) < amount);
     if (poor.length > 0)
       return answer.outcome === 'Refused' ? undefined : `a wrong yes: ${poor[0]?.[0]} has too little`;
@@ -275,6 +285,61 @@ export function openModel(): Model {
       return `a renewal took ${amount}`;
     Object.assign(hold, { parts: taken, fundedIn: modeChanges, refused: false });
     return undefined;
+  }
+  function countUse(use: ModelUse | undefined, cost: bigint): void {
+    if (use === undefined) return;
+    const more = [...[use.requests, use.errors, use.inputTokens, use.outputTokens].map(BigInt), cost];
+    const before = modelUse.get(use.uid) ?? [];
+    modelUse.set(
+      use.uid,
+      more.map((amount, i) => amount + (before[i] ?? 0n)),
+    );
+  }
+  function draw(
+    hold: ModelHold,
+    { draw: number, usedUSD, holdUSD, use }: Extract<MoneyOperation, { op: 'Draw' }>,
+    now: number,
+    answer: OperationResult,
+    after: Hold | undefined,
+  ): string | undefined {
+    if (hold.billing !== undefined || number !== hold.drawn + 1)
+      return answer.outcome === 'Nothing' ? undefined : 'a draw was carried out twice, or on billed time';
+    if (answer.outcome !== 'Applied' || answer.drawn === undefined || after === undefined)
+      return 'a draw was not carried out';
+    hold.drawn = number;
+    const at = month(now);
+    const own = countersIn(hold.parts, at);
+    const amount = own.reduce((least, counter) => min(least, hold.parts.get(counter) ?? 0n), nano(usedUSD));
+    const counters = [...own, ...lateCounters(lateFor(hold), now)];
+    for (const [counter, left] of hold.parts) if (own.includes(counter)) hold.parts.set(counter, left - amount);
+    if (amount > 0n) spend(hold, counters, at, amount, prepaid && hold.fundedIn === modeChanges);
+    countUse(use, amount);
+    if (nano(answer.drawn.chargedUSD) !== amount) return `a draw charged ${answer.drawn.chargedUSD}, not ${amount}`;
+
+    const asked = nano(holdUSD);
+    const total = [...hold.parts].reduce(
+      (least, [counter, left]) => (isMonthly(counter) ? least : min(least, left)),
+      asked,
+    );
+    const wanted = split(hold, asked, now);
+    const lacks = [...wanted].some(([counter, part]) => {
+      const left = free(counter);
+      return part > 0n && left !== undefined && left + (hold.parts.get(counter) ?? 0n) < part;
+    });
+    if (lacks) {
+      // It has as much as it had at most, and counts in what was made since.
+      const late = lateCounters(lateFor(hold), now).map((counter) => [counter, total] as const);
+      hold.parts = new Map([
+        ...[...hold.parts].map(([counter, left]) => [counter, min(left, total)] as const),
+        ...late,
+      ]);
+    } else Object.assign(hold, { parts: wanted, fundedIn: modeChanges, refused: false });
+    const linesOf = (parts: Iterable<readonly [string, bigint]>): string => [...parts].map(String).toSorted().join(' ');
+    const found = linesOf(after.parts.map(({ counter, amountUSD }) => [counter, nano(amountUSD)] as const));
+    if (linesOf(hold.parts) !== found) return `a draw left ${found}, not ${linesOf(hold.parts)}`;
+    const has = countersIn(hold.parts, at).reduce((least, counter) => min(least, hold.parts.get(counter) ?? 0n), asked);
+    if ((answer.refusal !== undefined) !== has < asked) return 'a wrong yes or no to a draw';
+    return nano(answer.drawn.heldUSD) === has ? undefined : `a draw says ${answer.drawn.heldUSD} are held, not ${has}`;
   }
   /** What a hold keeps that gets nothing: no more than it had, and parts of that on Budgets that were made since. */
   function keptBy(hold: ModelHold, total: bigint, now: number): { parts: Map<string, bigint>; squeezed: boolean } {
@@ -372,8 +437,13 @@ export function openModel(): Model {
       case 'DropBudget':
         budgets.delete(operation.uid);
         return undefined;
-      case 'Draw':
+      case 'Draw': {
+        const hold = holds.get(operation.key);
+        if (hold === undefined) return answer.outcome === 'Nothing' ? undefined : 'what is gone was drawn on';
+        return draw(hold, operation, now, answer, after);
+      }
       case 'Count':
+        countUse(operation.use, 0n);
         return undefined;
       case 'SetCap':
         if (operation.limitUSD === undefined) caps.delete(operation.uid);
@@ -403,10 +473,11 @@ export function openModel(): Model {
   }
 
   function mark(): () => void {
-    const state = { budgets, caps, spentOn, holds, uses, once, corrections, grants, wallet, prepaid, modeChanges };
-    const kept = structuredClone(state);
+    const state = { budgets, caps, spentOn, holds, uses, modelUse, once };
+    const kept = structuredClone({ ...state, corrections, grants, wallet, prepaid, modeChanges });
     return () => {
-      ({ budgets, caps, spentOn, holds, uses, once, corrections, grants, wallet, prepaid, modeChanges } = kept);
+      ({ budgets, caps, spentOn, holds, uses, modelUse, once } = kept);
+      ({ corrections, grants, wallet, prepaid, modeChanges } = kept);
     };
   }
 
@@ -422,6 +493,8 @@ export function openModel(): Model {
       return wrong;
     },
     ...{ spent, held, balance },
+    use: (uid) => modelUse.get(uid) ?? [],
+    endpoints: () => [...modelUse.keys()],
     counters: () => [...new Set([...spentOn.keys(), ...[...holds.values()].flatMap(({ parts }) => [...parts.keys()])])],
   };
 }

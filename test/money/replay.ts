@@ -26,3 +26,17 @@ function rememberUse(book: Book, key: string): void {
     paid: lines.some(({ account }) => account === 'wallet' || account.startsWith('grants/')),
   });
 }
+
+/** What requests through each InferenceEndpoint came to, in the order of `Model.use`. */
+export function usesOf({ uses }: Pick<Book, 'uses'>): ReadonlyMap<string, readonly bigint[]> {
+  const sums = new Map<string, readonly bigint[]>();
+  for (const { uid, requests, errors, inputTokens, outputTokens, costUSD } of uses) {
+    const before = sums.get(uid) ?? [];
+    const more = [...[requests, errors, inputTokens, outputTokens].map(BigInt), costUSD.billionths];
+    sums.set(
+      uid,
+      more.map((amount, i) => amount + (before[i] ?? 0n)),
+    );
+  }
+  return sums;
+}

@@ -71,6 +71,7 @@ test('in random schedules of many callers, with lost answers, takeovers and deat
   for (const seen of [
     ...['Place Applied', 'Place Refused by Budget', 'Place Refused by Cap', 'Place Refused by Wallet'],
     ...['Place DuplicateKey', 'Renew Applied', 'Correct Applied', 'Credit Nothing'],
+    ...['Draw Applied', 'Draw Applied without money', 'Draw Nothing', 'Count Applied'],
   ])
     t.true((tally.outcomes.get(seen) ?? 0) > 0, `${seen} was never seen`);
 });

@@ -11,7 +11,7 @@ import type { DecidedMoney } from '../../storage/commit/transaction.js';
 import { auditLedger } from '../../storage/ledger/audit.js';
 import type { Postgres } from '../../storage/postgres.js';
 import { nano, openModel, type Model } from '../money/model.js';
-import { applyAfter, foundIn } from '../money/replay.js';
+import { applyAfter, foundIn, usesOf } from '../money/replay.js';
 import { stateOf, storedState } from './money-state.js';
 
 /** Members that a failure shows. */
@@ -194,6 +194,9 @@ function compareSums(book: Book, model: Model): void {
     same(name, [signed(spentUSD), signed(heldUSD)].join(), [model.spent(name), model.held(name)].join());
     if (heldUSD.lt(0)) throw new Error(`${name} holds less than nothing`);
   }
+  const used = usesOf(book);
+  for (const uid of new Set([...used.keys(), ...model.endpoints()]))
+    same(`the use of ${uid}`, (used.get(uid) ?? []).join(), model.use(uid).join());
   same('the balance', String(signed(balanceOf(book))), String(model.balance()));
 }
 

@@ -1,9 +1,11 @@
 /** Random schedules of money: what so many callers of one org ask for at once, from a seed. */
+import { BLOCK_TERMS } from '../../src/money/draw.js';
 import type { Segment, Terms } from '../../src/money/hold.js';
 import type { BudgetLimit } from '../../src/money/limits.js';
 import { periodEnd } from '../../src/money/counters.js';
 import { openReboundHolds } from '../../storage/ledger/rebound-holds.js';
-import type { MoneyOperation } from '../../src/money/operation.js';
+import type { ModelUse, MoneyOperation } from '../../src/money/operation.js';
+import type { Payer } from '../../src/money/payer.js';
 import { USD } from '../../src/money/usd.js';
 import { address, insert, remove, update } from './fixtures.js';
 import type { Arena } from './money-arena.js';
@@ -56,6 +58,7 @@ export interface Schedule {
   readonly operations: number;
 }
 
+const BLOCKS = ['block/1/free-a/1', 'block/1/free-c/1'];
 const HOUR = 3_600_000;
 /** At most so many operations are asked for in a schedule, and so many callers ask. */
 export const MOST_OPERATIONS = 50;
@@ -65,13 +68,15 @@ export const MOST_CALLERS = 64;
 export async function runSchedule({ org, seed, operations }: Schedule, arena: Arena): Promise<void> {
   const random = randomOf(seed);
   const works = new Map<string, Work>();
+  const drawn = new Map<string, number>();
   let made = 0;
 
   const amount = (most: number): string =>
-    new USD(BigInt(random.below(most * 1e6)) * 1000n + BigInt(random.below(1000))).toFixed();
+    new USD(BigInt(random.below(Math.round(most * 1e6))) * 1000n + BigInt(random.below(1000))).toFixed();
   const key = (): string => random.of(['j', 'k', 'l']);
   const anyKey = (): string => {
     const uids = [...works.values()].flatMap(({ uid }) => [uid, `${uid}/first`]);
+    if (random.chance(0.15)) return random.of(BLOCKS);
     return uids.length > 0 && random.chance(0.5) ? random.of(uids) : key();
   };
   const owner = (uid: string) => ({ uid, kind: 'Job', project: 'default', name: uid.replace(/^uid-/, '') });
@@ -82,22 +87,45 @@ export async function runSchedule({ org, seed, operations }: Schedule, arena: Ar
     unitMs: 60_000,
     reserveMs: random.of([0, 60_000]),
   });
+  const payer = (uid: string): Payer => ({
+    project: random.of(['p', 'q']),
+    labels: random.of<Record<string, string>>([{}, { team: 'x' }, { team: 'y' }]),
+    costs: random.of([[owner(uid)], [owner(uid), owner('b')], [owner(uid), owner('c'), owner('b')]]),
+  });
   const place = (of: string, uid: string, replaces?: string): MoneyOperation => ({
     ...{ op: 'Place', key: of, owner: owner(uid), terms: terms(), replaces },
-    payer: {
-      project: random.of(['p', 'q']),
-      labels: random.of<Record<string, string>>([{}, { team: 'x' }, { team: 'y' }]),
-      costs: random.of([[owner(uid)], [owner(uid), owner('b')], [owner(uid), owner('c'), owner('b')]]),
-    },
+    payer: payer(uid),
   });
   const bill = (of: string): MoneyOperation => ({
     ...{ op: 'Bill', key: of, segment: random.of(SEGMENTS), from: arena.now() + random.below(95_000) - 90_000 },
     rateUSDPerHour: random.chance(0.2) ? random.of(RATES) : undefined,
   });
 
+  const placeBlock = (): MoneyOperation => {
+    const of = random.of(BLOCKS);
+    const uid = of.split('/')[2] ?? '';
+    return { op: 'Place', key: of, owner: owner(uid), payer: payer(uid), terms: BLOCK_TERMS, amountUSD: amount(2) };
+  };
+  const use = (uid: string): ModelUse => ({
+    ...{ uid, requests: 1 + random.below(9), errors: random.below(2) },
+    ...{ inputTokens: random.below(1_000), outputTokens: random.below(1_000) },
+  });
+  /** The numbers of a hold's draws begin anew with it, so some are wrong. */
+  function draws(): MoneyOperation[] {
+    const of = random.chance(0.95) ? random.of(BLOCKS) : key();
+    const next = (drawn.get(of) ?? 0) + 1;
+    const number = random.chance(0.85) ? next : 1 + random.below(3);
+    const counted = random.chance(0.7) ? use(of.split('/')[2] ?? of) : undefined;
+    const drawing = (draw: number): MoneyOperation => ({
+      ...{ op: 'Draw', key: of, draw, usedUSD: amount(random.of([0.3, 1, 3])), holdUSD: amount(2), use: counted },
+    });
+    return random.chance(0.3) ? [drawing(number), drawing(number + 1)] : [drawing(number)];
+  }
+
   async function operation(): Promise<MoneyOperation> {
     const dice = random.below(100);
-    if (dice < 22) return place(key(), `free-${random.of(['a', 'c'])}`);
+    if (dice < 17) return place(key(), `free-${random.of(['a', 'c'])}`);
+    if (dice < 22) return placeBlock();
     if (dice < 38) return bill(anyKey());
     if (dice < 60) return { op: 'Renew', key: anyKey() };
     if (dice < 68)
@@ -119,7 +147,8 @@ export async function runSchedule({ org, seed, operations }: Schedule, arena: Ar
       const expires = random.chance(0.5) ? undefined : arena.now() + random.below(600_000) - 1_000;
       return { op: 'Credit', grant, amountUSD: amount(9), once: `topup/${grant}/${random.below(2)}`, expires };
     }
-    if (dice < 95) return { op: 'Expire' };
+    if (dice < 94) return { op: 'Expire' };
+    if (dice < 95) return { op: 'Count', use: use(`free-${random.of(['a', 'c'])}`) };
     const [posting = 'none'] = await uses();
     const less = random.chance(0.5) ? '-' : '';
     return { op: 'Correct', posting, amountUSD: `${less}${amount(1)}`, once: `${random.below(8)}` };
@@ -173,8 +202,22 @@ export async function runSchedule({ org, seed, operations }: Schedule, arena: Ar
     await done();
   }
 
+  /** As the process does that serves requests: it goes by the answers. */
+  async function drawOn(): Promise<void> {
+    const group = draws();
+    const answer = await arena.ledger(org, random.chance(0.3) ? [placeBlock(), ...group] : group);
+    if (answer.outcome !== 'Committed') return;
+    for (const [i, result] of answer.results.slice(-group.length).entries()) {
+      const one = group[i];
+      if (one?.op !== 'Draw' || result.outcome === 'Refused') continue;
+      if (result.outcome === 'Applied') drawn.set(one.key, one.draw);
+      else if (result.outcome === 'Nothing') drawn.set(one.key, result.why === 'Gone' ? 0 : random.below(3));
+    }
+  }
+
   async function step(): Promise<void> {
-    const dice = random.below(110);
+    const dice = random.below(125);
+    if (dice >= 110) return drawOn();
     if (dice >= 100) return rebind();
     if (dice < 26) return object();
     if (dice < 38) return arena.move(random.below(90_000));

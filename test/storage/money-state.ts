@@ -2,7 +2,7 @@
 import type { Book } from '../../src/money/book.js';
 import { SEGMENTS } from '../../src/money/hold.js';
 import { monthOf } from '../../src/money/counters.js';
-import { USD, ZERO } from '../../src/money/usd.js';
+import { sumUSD, USD, ZERO } from '../../src/money/usd.js';
 import { holdRow } from '../../storage/ledger/rows.js';
 import type { Postgres } from '../../storage/postgres.js';
 
@@ -19,6 +19,8 @@ export interface MoneyState {
   readonly accounts: Lines;
   /** Of all postings, by month and reason. */
   readonly months: Lines;
+  /** Of requests to models, by InferenceEndpoint and minute. */
+  readonly uses: Lines;
 }
 
 const amount = (text: string | USD): string => new USD(text).toFixed();
@@ -67,7 +69,21 @@ export function stateOf(book: Book, now: number): MoneyState {
     wallet: [`${amount(book.walletUSD)} ${book.mode} ${book.modeSequence}`],
     accounts: [...accounts].map(([account, sum]) => `${account} ${amount(sum)}`).toSorted(),
     months: [...months].map(([month, sum]) => `${month} ${amount(sum)}`).toSorted(),
+    uses: usesIn(book),
   };
+}
+
+function usesIn(book: Book): Lines {
+  const minutes = new Map(book.uses.map((use) => [`${use.uid} ${use.minute}`, [] as (typeof book.uses)[number][]]));
+  for (const use of book.uses) minutes.get(`${use.uid} ${use.minute}`)?.push(use);
+  return [...minutes]
+    .map(([name, all]) => {
+      const sum = (of: (use: (typeof all)[number]) => number): number => all.reduce((so, use) => so + of(use), 0);
+      const tokens = [sum((use) => use.inputTokens), sum((use) => use.outputTokens)];
+      const counts = [sum((use) => use.requests), sum((use) => use.errors), ...tokens];
+      return `${name} ${counts.join()} ${amount(sumUSD(all.map(({ costUSD }) => costUSD)))}`;
+    })
+    .toSorted();
 }
 
 type Figures = [counter: string, figures: string[], holders: number, segments: string[], covered: string[]];
@@ -103,6 +119,11 @@ export async function storedState(postgres: Postgres, org: string): Promise<Mone
     `SELECT period || ' ' || reason, sum(amount_usd)::text, period,
        min(floor(extract(epoch FROM time) * 1000))::bigint FROM postings WHERE org = $1 GROUP BY period, reason`,
   );
+  const uses = await read<[string, number, string[], string]>(
+    'uses',
+    `SELECT uid, floor(extract(epoch FROM minute) * 1000)::bigint,
+       ARRAY[requests, errors, input_tokens, output_tokens]::text[], cost_usd::text FROM inference_use WHERE org = $1`,
+  );
   // Whoever reads a month asks for what was posted since it began.
   for (const [, , period, first] of months)
     if (monthOf(first) < period) throw new Error(`what counts in ${period} was posted in ${monthOf(first)}`);
@@ -123,5 +144,6 @@ export async function storedState(postgres: Postgres, org: string): Promise<Mone
     wallet: [`${amount(wallet[0])} ${wallet[1]} ${wallet[2]}`],
     accounts: accounts.map(([account, sum]) => `${account} ${amount(sum)}`).toSorted(),
     months: months.map(([month, sum]) => `${month} ${amount(sum)}`).toSorted(),
+    uses: uses.map(([uid, minute, counts, cost]) => `${uid} ${minute} ${counts.join()} ${amount(cost)}`).toSorted(),
   };
 }

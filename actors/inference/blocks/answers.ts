@@ -1,0 +1,209 @@
+/**
+ * What follows from the answers of the ledger: posted use is told, a block learns what it has, and requests that wait are admitted or refused.
+ *
+ * A refusal is the end only of what was asked for when others had given back for it: before, it is asked for once more. Then as many as fit
+ * into what is left, in their order, smaller ones behind a larger one too, are asked for alone, so that what comes behind them cannot refuse
+ * them. The others are asked for again, and refused when none of them fits.
+ *
+ * A hold that is gone was released with its object, by its deletion or that of its project, and the use of it that was not posted is the
+ * service's loss: to place another would leave money held by nobody (I7). Its waiting requests are told to try again, and find no endpoint then.
+ */
+import type { Drawn, HoldRefusal, OperationResult } from '../../../src/money/operation.js';
+import { sumUSD, USD, ZERO } from '../../../src/money/usd.js';
+import type { BlockPayer, Reservation } from '../blocks.js';
+import type { Step } from './plan.js';
+import { noMoney, notNow } from './refusals.js';
+import { SHORT_MS } from './slack.js';
+import { freeOf, type Account, type Block, type Unposted, type Use, type Waiting } from './state.js';
+
+/** A request asks so often while others give back for it. */
+const MOST_TRIES = 3;
+/** A payer that was refused has money again when as much is admitted, or anything after so long (ms). */
+const RESTORED_MS = 10_000;
+/** I10: payers of one org of which it is known that they were refused; of further ones it is not told when they have money again. */
+const MOST_UNFUNDED = 10_000;
+
+export interface Answering {
+  readonly now: number;
+  admit(block: Block, amountUSD: USD): Reservation;
+  newKey(payer: BlockPayer): string;
+  onPosted(org: string, endpoint: string | undefined, use: Use, costUSD: USD): void;
+  onFunding(payer: BlockPayer, refusal: HoldRefusal | undefined): void;
+  onRefused(org: string, refusal: HoldRefusal, times: number): void;
+  onGone(payer: BlockPayer): void;
+  onProblem(message: string): void;
+}
+
+type Asked = Extract<Step, { type: 'Place' | 'Draw' }>;
+
+export function answer(account: Account, step: Step, result: OperationResult, with_: Answering): void {
+  switch (step.type) {
+    case 'Release':
+      return;
+    case 'Count': {
+      const { costUSD: _, ...use } = step.use;
+      if (result.outcome === 'Applied') with_.onPosted(account.org, step.uid, use, ZERO);
+      return;
+    }
+    case 'Place':
+      return placed(account, step, result, with_);
+    case 'Draw':
+      forgetPosted(account, step.used);
+      if (result.outcome === 'Applied' && result.drawn !== undefined)
+        return drawn(account, step, result.drawn, result.refusal, with_);
+      return gone(account, step, result, with_);
+  }
+}
+
+function placed(account: Account, step: Asked, result: OperationResult, with_: Answering): void {
+  const { block } = step;
+  if (result.outcome === 'Applied') {
+    block.state = 'Standing';
+    block.draws = 0;
+    block.heldUSD = step.heldUSD;
+    return admitAsked(account, step, with_);
+  }
+  if (result.outcome === 'Refused') return refused(account, step, result, ZERO, with_);
+  // Of an answer that was lost: the next key is another.
+  with_.onProblem(`block ${step.key} cannot be placed: ${result.outcome}; another one is`);
+  account.releases.add(step.key);
+  block.key = with_.newKey(block.payer);
+}
+
+function drawn(
+  account: Account,
+  step: Extract<Step, { type: 'Draw' }>,
+  { chargedUSD, heldUSD, counters }: Drawn,
+  refusal: HoldRefusal | undefined,
+  with_: Answering,
+): void {
+  const { block, used } = step;
+  const { costUSD, ...use } = used;
+  block.draws += 1;
+  block.heldUSD = new USD(heldUSD);
+  Object.assign(block, { counters, seenAt: with_.now, postedAt: with_.now });
+  const charged = new USD(chargedUSD);
+  if (use.requests > 0 || !charged.isZero()) with_.onPosted(account.org, block.payer.endpoint, use, charged);
+  if (charged.lt(costUSD))
+    with_.onProblem(
+      `block ${step.key} of ${account.org} had ${chargedUSD} USD for use of ${costUSD.toFixed()} USD: the rest is not charged`,
+    );
+  if (step.asked.length > 0 && refusal !== undefined) refused(account, step, refusal, new USD(heldUSD), with_);
+  else if (refusal !== undefined) giveBackAhead(block, with_.now);
+  else admitAsked(account, step, with_);
+}
+
+/** Nobody waits, and there is no room for what is held ahead: until it is given back, nobody draws on it. */
+function giveBackAhead(block: Block, now: number): void {
+  block.shortUntil = now + SHORT_MS;
+  if (freeOf(block).lte(0)) return;
+  block.heldUSD = block.reservedUSD.plus(block.unposted.costUSD);
+  block.tooMuch = true;
+}
+
+/** The hold is not there, or is not as this process has left it. */
+function gone(
+  account: Account,
+  step: Asked & { readonly used: Unposted },
+  result: OperationResult,
+  with_: Answering,
+): void {
+  const { block, used } = step;
+  const lost = used.costUSD.plus(block.unposted.costUSD).toFixed();
+  forgetPosted(account, block.unposted);
+  block.state = 'Gone';
+  account.blocks.delete(block.payer.id);
+  if (result.outcome !== 'Nothing' || result.why !== 'Gone') account.releases.add(step.key);
+  with_.onProblem(`block ${step.key} of ${account.org} is gone: ${lost} USD of requests are not charged`);
+  const waiting = [...block.waiting];
+  leave(account, block, waiting);
+  for (const one of waiting) one.refuse(notNow('what was held for it has been released'));
+  with_.onGone(block.payer);
+}
+
+function forgetPosted(account: Account, { costUSD, requests }: Unposted): void {
+  const left = account.unposted;
+  account.unposted = { ...left, costUSD: left.costUSD.minus(costUSD), requests: left.requests - requests };
+}
+
+function admitAsked(account: Account, { block, asked }: Asked, with_: Answering): void {
+  block.fitting = undefined;
+  if (asked.length === 0) return;
+  for (const one of asked) {
+    // Some have been told meanwhile to try again.
+    if (!block.waiting.has(one)) continue;
+    if (freeOf(block).lt(one.amountUSD)) break;
+    leave(account, block, [one]);
+    one.admit(with_.admit(block, one.amountUSD));
+    noteFunded(account, block.payer, one.amountUSD, with_);
+  }
+}
+
+/** They wait no longer. */
+export function leave(account: Account, block: Block, some: readonly Waiting[]): void {
+  for (const one of some) if (block.waiting.delete(one)) account.waiting -= 1;
+}
+
+/** `heldUSD`: what it has now. */
+function refused(account: Account, step: Asked, refusal: HoldRefusal, heldUSD: USD, with_: Answering): void {
+  const { block } = step;
+  const { now } = with_;
+  const tries = step.last ? (block.refusal?.tries ?? 0) : 0;
+  const isKnown = step.last && block.refusal?.by.counter === refusal.counter;
+  block.shortUntil = now + SHORT_MS;
+  account.shortUntil = now + SHORT_MS;
+  if (!isKnown && tries < MOST_TRIES) {
+    block.refusal = { by: refusal, at: now, tries: tries + 1 };
+    return;
+  }
+  block.refusal = { by: refusal, at: now, tries: 0 };
+  const room = heldUSD.plus(refusal.availableUSD).minus(block.reservedUSD).minus(block.unposted.costUSD);
+  const asked = step.asked.filter((one) => block.waiting.has(one));
+  const fitting = fittingIn(room, asked);
+  block.fitting = fitting.length > 0 ? fitting : undefined;
+  // Where another takes what they need, those that were passed over may fit.
+  if (fitting.length > 0) return;
+  leave(account, block, asked);
+  block.idleSince = now;
+  for (const one of asked) {
+    one.refuse(noMoney(block.payer, refusal, one.amountUSD, room));
+    noteUnfunded(account, block.payer, refusal, one.amountUSD, with_);
+  }
+  if (asked.length > 0) with_.onRefused(account.org, refusal, asked.length);
+}
+
+/** As many as fit, in order. */
+export function fittingIn<One extends { readonly amountUSD: USD }>(room: USD, asked: readonly One[]): readonly One[] {
+  const fitting: One[] = [];
+  let left = room;
+  for (const one of asked) {
+    if (one.amountUSD.gt(left)) continue;
+    left = left.minus(one.amountUSD);
+    fitting.push(one);
+  }
+  return fitting;
+}
+
+function noteUnfunded(account: Account, payer: BlockPayer, by: HoldRefusal, amountUSD: USD, with_: Answering): void {
+  const known = account.unfunded.get(payer.id);
+  if (known === undefined && account.unfunded.size >= MOST_UNFUNDED) return;
+  account.unfunded.set(payer.id, { counter: by.counter, amountUSD, at: with_.now });
+  if (known?.counter !== by.counter) with_.onFunding(payer, by);
+}
+
+export function noteFunded(
+  account: Account,
+  payer: BlockPayer,
+  amountUSD: USD,
+  with_: Pick<Answering, 'now' | 'onFunding'>,
+): void {
+  const known = account.unfunded.get(payer.id);
+  if (known === undefined || (amountUSD.lt(known.amountUSD) && with_.now - known.at < RESTORED_MS)) return;
+  account.unfunded.delete(payer.id);
+  with_.onFunding(payer, undefined);
+}
+
+/** All that this org has used and nobody has posted (USD). */
+export function unpostedOf(account: Account): USD {
+  return sumUSD([...account.blocks.values()].map(({ unposted }) => unposted.costUSD));
+}

@@ -1,0 +1,179 @@
+/**
+ * Plans one call of the ledger for an org: at most one step for each block. First those give back that share a counter on which a request of
+ * another waits, then what waits is asked for, then what was used is posted, what is idle is given back, and requests without a charge are
+ * counted. What a step takes from its block for the time of the call is put back by `putBack` when nothing was written.
+ *
+ * A block without requests for a while is given up: it gives everything back.
+ *
+ * I10: MOST_STEPS a call; the rest has the next one.
+ */
+import { BLOCK_TERMS } from '../../../src/money/draw.js';
+import type { MoneyOperation } from '../../../src/money/operation.js';
+import { sumUSD, USD, ZERO } from '../../../src/money/usd.js';
+import { sharesCounter, SHORT_MS, slackOf } from './slack.js';
+import { freeOf, isNothing, NOTHING, plus, type Account, type Block, type Unposted, type Waiting } from './state.js';
+
+const MOST_STEPS = 100;
+/** A block that nobody uses is given back after (ms). */
+const IDLE_MS = 2_000;
+/** Requests without a charge are counted every (ms). */
+const COUNT_EVERY_MS = 1_000;
+
+interface Asking {
+  readonly block: Block;
+  readonly key: string;
+  readonly asked: readonly Waiting[];
+  /** Others have given back for it: what is refused now is refused. */
+  readonly last: boolean;
+  readonly heldUSD: USD;
+  readonly operation: MoneyOperation;
+}
+
+export type Step =
+  | (Asking & { readonly type: 'Place' })
+  | (Asking & { readonly type: 'Draw'; readonly used: Unposted; readonly heldBefore: USD })
+  | { readonly type: 'Release'; readonly key: string; readonly operation: MoneyOperation }
+  | { readonly type: 'Count'; readonly uid: string; readonly use: Unposted; readonly operation: MoneyOperation };
+
+/** `closing`: everything is posted and given back. */
+export function planSteps(account: Account, now: number, closing: boolean): readonly Step[] {
+  const steps: Step[] = [];
+  const planned = new Set<Block>();
+  const hasRoom = (): boolean => steps.length < MOST_STEPS - 1;
+  const add = (block: Block, step: Step): void => {
+    planned.add(block);
+    steps.push(step);
+  };
+  const blocks = [...account.blocks.values()];
+  const asking = closing ? [] : blocks.filter(({ waiting }) => waiting.size > 0);
+  const last = asking.filter((block) => isLast(block, now));
+
+  const givers = giversFor(last, blocks, now);
+  for (const block of givers) if (hasRoom()) add(block, drawOf(block, account, now, { last: false }));
+  // Where not all have given back yet, nobody is refused yet.
+  const asks = hasRoom() ? asking : asking.filter((block) => !last.includes(block));
+  for (const block of asks) {
+    if (!hasRoom() || planned.has(block)) continue;
+    const how = { last: last.includes(block) };
+    add(block, block.state === 'Absent' ? placeOf(block, account, now, how) : drawOf(block, account, now, how));
+  }
+  for (const block of blocks) {
+    if (planned.has(block)) continue;
+    const isToPost = !isNothing(block.unposted) && (closing || block.postAt <= now || steps.length > 0);
+    const isDue = isToPost || (block.tooMuch && !closing);
+    if (isDue && hasRoom()) add(block, drawOf(block, account, now, { last: false, nothing: closing }));
+    else if (!isDue && (closing || isIdle(block, now))) giveUp(account, block);
+  }
+  for (const key of account.releases) {
+    if (!hasRoom()) break;
+    account.releases.delete(key);
+    steps.push({ type: 'Release', key, operation: { op: 'Release', key } });
+  }
+  if (account.counts.size > 0 && (closing || now - account.countedAt >= COUNT_EVERY_MS))
+    for (const uid of account.counts.keys()) if (hasRoom()) steps.push(countOf(account, uid));
+  return steps;
+}
+
+/** Monotonic ms at which there is something to do, if nothing comes in between. Infinity: never. */
+export function nextStepAt(account: Account): number {
+  let at = account.releases.size > 0 ? -Infinity : Infinity;
+  if (account.counts.size > 0) at = Math.min(at, account.countedAt + COUNT_EVERY_MS);
+  for (const block of account.blocks.values()) {
+    if (block.waiting.size > 0 || block.tooMuch) return -Infinity;
+    if (!isNothing(block.unposted)) at = Math.min(at, block.postAt);
+    else if (block.running === 0) at = Math.min(at, block.idleSince + IDLE_MS);
+  }
+  return at;
+}
+
+/** Nothing of this step was written. */
+export function putBack(account: Account, step: Step): void {
+  switch (step.type) {
+    case 'Place':
+      return;
+    case 'Draw':
+      step.block.unposted = plus(step.used, step.block.unposted);
+      step.block.heldUSD = step.heldBefore;
+      step.block.postAt = -Infinity;
+      return;
+    case 'Release':
+      account.releases.add(step.key);
+      return;
+    case 'Count':
+      account.counts.set(step.uid, plus(step.use, account.counts.get(step.uid) ?? NOTHING));
+  }
+}
+
+function isLast({ refusal }: Block, now: number): boolean {
+  return refusal !== undefined && now - refusal.at < SHORT_MS;
+}
+
+function isIdle({ running, waiting, unposted, idleSince }: Block, now: number): boolean {
+  return running === 0 && waiting.size === 0 && isNothing(unposted) && now - idleSince >= IDLE_MS;
+}
+
+/** Blocks that hold something ahead where these were refused. They hold nothing ahead for a while. */
+function giversFor(refused: readonly Block[], blocks: readonly Block[], now: number): readonly Block[] {
+  const refusals = refused.flatMap(({ refusal }) => (refusal === undefined ? [] : [refusal.by]));
+  if (refusals.length === 0) return [];
+  const sharing = blocks.filter(
+    (block) => !refused.includes(block) && refusals.some((refusal) => sharesCounter(block, refusal, now)),
+  );
+  for (const block of sharing) block.shortUntil = Math.max(block.shortUntil, now + SHORT_MS);
+  return sharing.filter((block) => block.state === 'Standing' && freeOf(block).gt(0));
+}
+
+interface How {
+  readonly last: boolean;
+  /** It is to hold nothing from then on. */
+  readonly nothing?: boolean;
+}
+
+function askedOf({ waiting, fitting }: Block, { last }: How): readonly Waiting[] {
+  return last && fitting !== undefined ? fitting : [...waiting];
+}
+
+function aheadOf(block: Block, account: Account, now: number, { last }: How): USD {
+  return last ? ZERO : slackOf(block, account, now);
+}
+
+function placeOf(block: Block, account: Account, now: number, how: How): Step {
+  const { payer, key } = block;
+  const asked = askedOf(block, how);
+  const heldUSD = sumUSD(asked.map(({ amountUSD }) => amountUSD)).plus(aheadOf(block, account, now, how));
+  const about = { key, owner: payer.owner, payer: payer.payer, terms: BLOCK_TERMS, amountUSD: heldUSD.toFixed() };
+  return { type: 'Place', block, key, asked, last: how.last, heldUSD, operation: { op: 'Place', ...about } };
+}
+
+function drawOf(block: Block, account: Account, now: number, how: How): Step {
+  const { key, unposted: used, payer, heldUSD: heldBefore } = block;
+  const asked = how.nothing === true ? [] : askedOf(block, how);
+  const claimed = block.reservedUSD.plus(sumUSD(asked.map(({ amountUSD }) => amountUSD)));
+  const heldUSD = how.nothing === true ? ZERO : claimed.plus(aheadOf(block, account, now, how));
+  const { costUSD, ...counts } = used;
+  block.unposted = NOTHING;
+  block.postAt = Infinity;
+  block.tooMuch = false;
+  // I7: until the answer, it is not known to have more than the least that may become of it.
+  block.heldUSD = USD.max(0, USD.min(heldBefore.minus(costUSD), heldUSD));
+  const use = payer.endpoint === undefined || isNothing(used) ? undefined : { uid: payer.endpoint, ...counts };
+  const amounts = { usedUSD: costUSD.toFixed(), holdUSD: heldUSD.toFixed() };
+  return {
+    ...{ type: 'Draw', block, key, asked, last: how.last, heldUSD, used, heldBefore },
+    operation: { op: 'Draw', key, draw: block.draws + 1, ...amounts, use },
+  };
+}
+
+/** Its payer has another block from its next request on. Nothing more is charged to this one. */
+function giveUp(account: Account, block: Block): void {
+  account.blocks.delete(block.payer.id);
+  if (block.state === 'Standing') account.releases.add(block.key);
+  block.state = 'Gone';
+}
+
+function countOf(account: Account, uid: string): Step {
+  const use = account.counts.get(uid) ?? NOTHING;
+  account.counts.delete(uid);
+  const { costUSD: _, ...counts } = use;
+  return { type: 'Count', uid, use, operation: { op: 'Count', use: { uid, ...counts } } };
+}

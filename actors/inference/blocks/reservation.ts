@@ -1,0 +1,84 @@
+/**
+ * What one request has drawn, from then to its end: what it has cost moves from what is reserved to what is unposted, never more than was
+ * reserved. One owner, one end: `settle` gives back the rest, and everything after it does nothing.
+ */
+import { USD, ZERO } from '../../../src/money/usd.js';
+import type { Reservation } from '../blocks.js';
+import { noteSpend } from './slack.js';
+import { isNothing, NOTHING, plus, type Account, type Block, type Unposted } from './state.js';
+
+/** What has ended is posted within (ms). */
+const POST_WITHIN_MS = 50;
+/** What goes on is posted every (ms). */
+const PROGRESS_EVERY_MS = 5_000;
+/** I10: InferenceEndpoints of one org whose requests without a charge are counted together; of further ones they are not. */
+const MOST_COUNTED = 10_000;
+
+export interface Reserving {
+  now(): number;
+  /** Something is to be posted by then. */
+  onDue(account: Account, at: number): void;
+  /** One request more or less. */
+  onRunning(block: Block, more: 1 | -1): void;
+}
+
+/** Precondition: the block has the amount free. */
+export function reserve(account: Account, block: Block, amountUSD: USD, with_: Reserving): Reservation {
+  block.reservedUSD = block.reservedUSD.plus(amountUSD);
+  block.running += 1;
+  with_.onRunning(block, 1);
+  let soFar = ZERO;
+  let over = false;
+
+  /** What is more than the service has posted for it before. */
+  function move(costUSD: USD, ended: Unposted, within: (now: number) => number): void {
+    const more = USD.max(0, USD.min(costUSD, amountUSD).minus(soFar));
+    if (block.state === 'Gone' || (more.isZero() && isNothing(ended))) return;
+    const now = with_.now();
+    soFar = soFar.plus(more);
+    block.reservedUSD = block.reservedUSD.minus(more);
+    noteSpend(block, more, now);
+    const use = { ...ended, costUSD: more };
+    if (block.state === 'Absent') {
+      // A request that could cost nothing needs no hold.
+      addCount(account, block.payer.endpoint, use);
+      with_.onDue(account, now);
+      return;
+    }
+    addUnposted(account, block, use, now);
+    block.postAt = Math.min(block.postAt, within(now));
+    with_.onDue(account, block.postAt);
+  }
+
+  return {
+    progress(costUSD) {
+      if (!over) move(costUSD, NOTHING, (now) => Math.max(now, block.postedAt + PROGRESS_EVERY_MS));
+    },
+    settle(costUSD, { input, output }) {
+      if (over) return soFar;
+      over = true;
+      const isFree = USD.max(costUSD, soFar).lte(0) && input === 0 && output === 0;
+      const ended = { requests: 1, errors: isFree ? 1 : 0, inputTokens: input, outputTokens: output, costUSD: ZERO };
+      move(costUSD, ended, (now) => now + POST_WITHIN_MS);
+      block.reservedUSD = block.reservedUSD.minus(amountUSD.minus(soFar));
+      block.running -= 1;
+      block.idleSince = with_.now();
+      with_.onRunning(block, -1);
+      with_.onDue(account, with_.now() + POST_WITHIN_MS);
+      return soFar;
+    },
+  };
+}
+
+function addUnposted(account: Account, block: Block, use: Unposted, now: number): void {
+  block.unposted = plus(block.unposted, use);
+  const { costUSD, requests, since } = account.unposted;
+  account.unposted = {
+    ...{ costUSD: costUSD.plus(use.costUSD), requests: requests + use.requests, since: Math.min(since, now) },
+  };
+}
+
+export function addCount(account: Account, endpoint: string | undefined, use: Unposted): void {
+  if (endpoint === undefined || (account.counts.size >= MOST_COUNTED && !account.counts.has(endpoint))) return;
+  account.counts.set(endpoint, plus(account.counts.get(endpoint) ?? NOTHING, use));
+}
