@@ -55,7 +55,8 @@ test('what nothing here can serve is listed only when the operator asks for it',
   const objects = await readCatalog(CAPACITY, FREE_BOOK);
   const listed = listedEntries(objects, 'hide');
   t.deepEqual(names(listed, 'Offering'), ['cpu-local']);
-  t.deepEqual(names(listed, 'Model'), []);
+  t.deepEqual(names(listed, 'Model'), ['echo']);
+  t.deepEqual(names(listedEntries(objects, 'hide', new Set(['sonnet-4.5', 'none'])), 'Model'), ['sonnet-4.5']);
   t.deepEqual(names(listed, 'Image'), ['agent-tools', 'workspace-cpu']);
   t.deepEqual(names(listed, 'Environment'), names(objects, 'Environment'));
   t.is(listedEntries(objects, 'list').length, objects.length);

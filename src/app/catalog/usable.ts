@@ -13,15 +13,22 @@ import type { CatalogObject } from './read-catalog.js';
 
 export type UnusableEntries = 'hide' | 'list';
 
-export function listedEntries(objects: readonly CatalogObject[], unusable: UnusableEntries): readonly CatalogObject[] {
-  return unusable === 'list' ? objects : objects.filter(isUsable);
+/** The service serves it itself. */
+export const LOCAL_MODELS: ReadonlySet<string> = new Set(['echo']);
+
+/** `served`: names of the Models that some upstream is configured for, whether it answers now or not. */
+export function listedEntries(
+  objects: readonly CatalogObject[],
+  unusable: UnusableEntries,
+  served: ReadonlySet<string> = LOCAL_MODELS,
+): readonly CatalogObject[] {
+  return unusable === 'list' ? objects : objects.filter((object) => isUsable(object, served));
 }
 
-function isUsable({ kind, address, spec }: CatalogObject): boolean {
+function isUsable({ kind, address, spec }: CatalogObject, served: ReadonlySet<string>): boolean {
   // The only engine is this machine's.
   if (kind === offeringKind) return (spec as OfferingSpec).regionClass === LOCAL_REGION;
   // Of GPUs.
   if (kind === imageKind) return isCatalogImage(`${BRAND}/${address.name}`);
-  // No upstream serves any model yet.
-  return kind !== modelKind;
+  return kind !== modelKind || served.has(address.name);
 }

@@ -12,7 +12,7 @@ import {
 } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
 import type { ModelSpec } from '../model/schema.js';
-import { plainMachine } from '../plain-machine.js';
+import { capOf, inferenceEndpointMachine } from './machine.js';
 import {
   inferenceEndpointSpec,
   inferenceEndpointStatus,
@@ -49,6 +49,14 @@ export const inferenceEndpointKind: KindDefinition = {
       'What was charged in the last 24 hours, in USD.',
       ({ status }: This) => status.usage24h?.costUSD,
     ),
+    wide(
+      countColumn(
+        'Tokens',
+        'Tokens in and out in the last 24 hours.',
+        ({ status: { usage24h } }: This) => usage24h && usage24h.inputTokens + usage24h.outputTokens,
+      ),
+    ),
+    wide(countColumn('Running', 'Requests that run now.', ({ status }: This) => status.usage24h?.openHolds)),
     wide(integerColumn('RPM', 'Requests per minute that it takes.', ({ spec }: This) => spec.limits?.rpm)),
     reasonColumn(),
   ],
@@ -60,8 +68,8 @@ export const inferenceEndpointKind: KindDefinition = {
       ...{ field: `spec.allowedKeys[${index}]`, kind: 'APIKey', project: '', name },
     })),
   ],
-  unbuilt: true,
-  machine: plainMachine<InferenceEndpointSpec, InferenceEndpointStatus>(),
+  atRemoval: ({ metadata }) => [capOf(metadata.uid, undefined)],
+  machine: inferenceEndpointMachine,
 };
 
 /** A Model goes by its name, with or without the catalog before it, by its id and by its aliases. */

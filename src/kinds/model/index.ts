@@ -1,8 +1,10 @@
 /** The declaration of Model: the read-only catalog of language models, the same for every org. */
 import type { ApiObject } from '../../api/object.js';
+import { parseTime } from '../../api/time.js';
 import { booleanColumn, integerColumn, phaseColumn, READ_ONLY, textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
-import { plainMachine } from '../plain-machine.js';
+import { availability, UNSERVED } from './availability.js';
+import { modelMachine } from './machine.js';
 import { modelSpec, type ModelSpec, modelStatus, type ModelStatus } from './schema.js';
 
 type This = ApiObject<ModelSpec, ModelStatus>;
@@ -35,22 +37,7 @@ export const modelKind: KindDefinition = {
     { ...phaseColumn('Model'), priority: 1 },
   ],
   selectableFields: { 'spec.family': ({ spec }: This) => spec.family },
-  initialStatus: ({ metadata }: This): ModelStatus => availability(metadata.name, metadata.creationTimestamp),
-  machine: plainMachine<ModelSpec, ModelStatus>(),
+  initialStatus: ({ metadata, spec }: This): ModelStatus =>
+    availability(spec, {}, UNSERVED, parseTime(metadata.creationTimestamp) ?? 0),
+  machine: modelMachine,
 };
-
-/** Names of the Models that a route serves. Routes of inference are not built yet, so nothing serves any Model, the local `echo` neither. */
-const SERVED: ReadonlySet<string> = new Set();
-
-/** `since`: RFC 3339. */
-export function availability(name: string, since: string): ModelStatus {
-  const available = SERVED.has(name);
-  const conditions = ['Ready', 'Available'].map((type) => ({
-    type,
-    status: available ? ('True' as const) : ('False' as const),
-    lastTransitionTime: since,
-    reason: available ? 'Served' : 'UpstreamUnavailable',
-    message: available ? 'a route serves this model' : 'no route serves this model',
-  }));
-  return { available, conditions, phase: available ? 'Ready' : 'Pending' };
-}
