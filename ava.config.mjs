@@ -5,16 +5,10 @@
 
 /** From the one that takes longest on. */
 const LONGEST = [
-  ...[
-    'engines/namespaces',
-    'engines/runner',
-    'sandboxes/life',
-    'faults/silence',
-    'engines/warm-pool',
-    'standby/standby',
-  ],
+  ...['engines/namespaces', 'sandboxes/life', 'upgrade/upgrade', 'storage/ledger-schedules', 'faults/silence'],
+  ...['engines/runner', 'billing/funding', 'engines/warm-pool', 'standby/standby'],
   ...['storage-queues/silence', 'secrets/logs', 'together/jobs', 'ops/embedded-postgres', 'faults/packet-loss'],
-  ...['faults/redis', 'upgrade/upgrade', 'crash/crash', 'together/without-work', 'standby/adopt', 'faults/postgres'],
+  ...['faults/redis', 'crash/crash', 'together/without-work', 'standby/adopt', 'faults/postgres'],
   ...['kubectl/kubectl', 'faults/own-postgres', 'fuzz/fuzz', 'together/actors-2', 'together/http-2', 'together/http-3'],
 ];
 

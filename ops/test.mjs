@@ -4,7 +4,7 @@
  *
  * A few files that fail get a second try, alone: what was only unlucky on a busy machine is told from what is broken, and said. With
  * `CI_RETRIES=fail` a test that needed it has failed all the same, with `CI_SKIPS=fail` one that was skipped. At the end stand the
- * slowest files; the last line is `N passed, N failed[, N skipped]`.
+ * slowest files, and how long processors had none at the end; the last line is `N passed, N failed[, N skipped]`.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -125,22 +125,38 @@ const secondTry = async (first, environment) => {
   return strict.retries ? first : { ...first, passed: first.passed + first.failed, failed: 0, code: 0 };
 };
 
-/** The files that took the longest, each with all that it waited for. */
-const tellSlowest = () => {
-  const files = existsSync(times)
+/** What each test file has noted until now. */
+const notes = () =>
+  existsSync(times)
     ? readFileSync(times, 'utf8')
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line))
     : [];
+
+const source = (file) => file.replace(/^dist\/(test|bundled)\//, 'test/').replace(/\.js$/, '.ts');
+
+/** How long at the end processors had no file, and the one that ended last: `ava.config.mjs` says which files begin first. */
+const tailOf = (files) => {
+  const [last, ...others] = files.toSorted((a, b) => b.ended - a.ended);
+  const whileAllHadOne = others[availableParallelism() - 2]?.ended ?? last?.ended;
+  return last && { file: source(last.file), seconds: (last.ended - whileAllHadOne) / 1000 };
+};
+
+/** The files that took the longest, each with all that it waited for. */
+const tellSlowest = (tail) => {
+  const files = notes();
   if (files.length < 2) return;
   const sum = (of) => files.reduce((all, file) => all + file[of], 0).toFixed(0);
   process.stdout.write(`\nThe slowest of ${files.length} files: seconds from start to end (all: ${sum('seconds')}), `);
   process.stdout.write(`seconds of processor time, with the processes that it waited for (all: ${sum('processor')})\n`);
-  const source = (file) => file.replace(/^dist\/(test|bundled)\//, 'test/').replace(/\.js$/, '.ts');
   for (const { file, seconds, processor } of files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)) {
     process.stdout.write(`${seconds.toFixed(1).padStart(8)} ${processor.toFixed(1).padStart(8)}  ${source(file)}\n`);
   }
+  if (tail === undefined) return;
+  process.stdout.write(
+    `For ${tail.seconds.toFixed(1)} s at the end not every processor had a file; last was ${tail.file}\n`,
+  );
 };
 
 /** The pattern of all tests. Only now what bundles them is there. */
@@ -157,9 +173,11 @@ const main = async () => {
   const files = given.some((argument) => argument.startsWith('dist/'))
     ? given
     : [await step('bundling the tests', bundled), ...given];
-  const result = await secondTry(await runTests(files, environment, CONCURRENCY), environment);
+  const first = await runTests(files, environment, CONCURRENCY);
+  const tail = tailOf(notes());
+  const result = await secondTry(first, environment);
 
-  tellSlowest();
+  tellSlowest(tail);
   const refused = strict.skips ? result.skipped : 0;
   // A run that ava calls failed has at least one failure, whatever it counted.
   const failed = Math.max(result.failed, result.code === 0 ? 0 : 1) + refused;

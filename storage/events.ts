@@ -15,6 +15,8 @@ export interface EventQuery {
   readonly kind?: string | undefined;
   readonly name?: string | undefined;
   readonly uid?: string | undefined;
+  /** Its id begins with these 16 hex digits. */
+  readonly idPrefix?: string | undefined;
   /** Exact type, a prefix such as `job.*`, or `*`. */
   readonly type?: string | undefined;
   /** Cursor: events after this one. */
@@ -75,6 +77,8 @@ export async function listEvents(postgres: Postgres, org: string, query: EventQu
     cursor.id,
     query.limit,
     query.ofOrg === true,
+    query.idPrefix?.padEnd(32, '0') ?? null,
+    query.idPrefix?.padEnd(32, 'f') ?? null,
   ]);
   const last = rows.at(-1);
   return { items: rows.map(toEvent), next: last && `${last[1]}.${last[0]}` };
@@ -130,6 +134,7 @@ WHERE org = $1
   AND ($5::text IS NULL OR name = $5)
   AND ($6::text IS NULL OR event LIKE $6)
   AND (sequence, id) > ($7::bigint, $8::uuid)
+  AND ($11::uuid IS NULL OR id BETWEEN $11 AND $12::uuid)
 ORDER BY sequence, id
 LIMIT $9`,
 };

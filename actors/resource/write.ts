@@ -88,7 +88,9 @@ function act(
 ): Promise<WriteReply> {
   const draft = openDraft(self.address, present.version, present.object, present.private, present.sideState);
   const { action, input, caller } = request;
-  return finish(self, request, draft, { type: 'Action', action, input, by: caller }, [], deps);
+  const called = self.kind.actions?.find((each) => each.action === action);
+  const warnings = called?.warnings?.(present.object, deps.decisionContext().now) ?? [];
+  return finish(self, request, draft, { type: 'Action', action, input, by: caller }, warnings, deps);
 }
 
 function prepareChange(

@@ -60,7 +60,7 @@ export function resourceList(groupVersion: string, kinds: readonly KindDefinitio
 
 /** Of `../routes/core-events.ts`. */
 export const EVENTS = {
-  ...{ name: 'events', singularName: 'event', namespaced: true, kind: 'Event', verbs: ['list', 'watch'] },
+  ...{ name: 'events', singularName: 'event', namespaced: true, kind: 'Event', verbs: ['get', 'list', 'watch'] },
   ...{ shortNames: ['ev'], categories: [] },
 };
 

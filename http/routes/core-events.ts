@@ -1,6 +1,7 @@
 /**
  * Serves `/api/v1/events` and `/api/v1/namespaces/{ns}/events`, which `kubectl events`, `kubectl describe` and `kubectl get events` read:
- * the org's stored events as core/v1 Events, listed (page by page, with `limit` and `continue`) and watched.
+ * the org's stored events as core/v1 Events, listed (page by page, with `limit` and `continue`), watched, and one by its name
+ * (`…/namespaces/{ns}/events/{name}`).
  *
  * A selector narrows what is read by kind, name and uid, and is then asked of each event: so a page may be shorter than its limit, and
  * have a `continue`. I10: at most one page is held; a watch looks for new events as a follower of our own route does (`events.ts`).
@@ -14,7 +15,7 @@ import { requireScope } from '../auth/authorise.js';
 import { notAcceptable } from '../errors.js';
 import type { Exchange } from '../exchange.js';
 import { LongAnswer } from '../long-answer.js';
-import { JSON_TYPE } from '../reply.js';
+import { JSON_TYPE, replyObject } from '../reply.js';
 import { readForm, readIncludeObject } from '../resources/answer.js';
 import { invalidContinue } from '../resources/continue.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
@@ -23,11 +24,13 @@ import { MAX_PAGE, readBoolean, readLimit, readTimeoutSeconds, readWatchStart } 
 import type { ServerContext } from '../server-context.js';
 import { apiVersionOf, listHead } from '../table/rendering.js';
 import type { CollectionRouteTarget } from '../target.js';
-import { coreEvent, EVENT_COLUMNS, EVENT_FIELDS, eventRow, type CoreEvent } from './event-forms.js';
+import { coreEvent, EVENT_COLUMNS, EVENT_FIELDS, eventRow, parseEventName, type CoreEvent } from './event-forms.js';
 import { allowsEvents, followEvents, SCOPE } from './events.js';
 
 /** Without timeoutSeconds a watch ends after this, as Kubernetes' do. */
 const WATCH_SECONDS = 30 * 60;
+
+const MAX_NAME = 253;
 
 /** How events are shown. */
 interface EventRendering {
@@ -43,25 +46,31 @@ export async function serveCoreEvents(
   caller: Caller,
   { project, rest }: CollectionRouteTarget,
 ): Promise<void> {
-  if (rest.length > 0) throw refuse('NotFound', 'single events cannot be read; list them');
+  const [name] = rest;
+  // One event is in a namespace, and nothing is below it.
+  if (rest.length > 1 || (name !== undefined && project === undefined)) throw notFound(rest.join('/'));
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
-  x.verb = 'list';
+  x.verb = name === undefined ? 'list' : 'get';
   requireScope(caller, SCOPE, project ?? '');
+  const versions = new Map(context.kinds.map((kind) => [kind.kind, apiVersionOf(context.config.group, kind)]));
+  const formOf = (stored: StoredEvent): CoreEvent =>
+    coreEvent(stored, (kind) => versions.get(kind) ?? `${context.config.group}/v1`);
+  // The org's own objects have no namespace, and clients look for their events in this one.
+  const ofOrg = project === DEFAULT_PROJECT && caller.may(SCOPE, '');
+  if (name !== undefined) return readOne(x, context, caller, { project, ofOrg, limit: 1 }, name, formOf);
   const rendering = renderingOf(x, context);
   const fields = fieldsOf(x);
   const within = project ?? fields.exact('involvedObject.namespace');
   const query: EventQuery = {
     project: within === '' ? undefined : within,
-    // The org's own objects have no namespace, and clients look for their events in this one.
-    ofOrg: project === DEFAULT_PROJECT && caller.may(SCOPE, ''),
+    ofOrg,
     kind: fields.exact('involvedObject.kind'),
     name: fields.exact('involvedObject.name'),
     uid: fields.exact('involvedObject.uid'),
     limit: MAX_PAGE,
   };
-  const versions = new Map(context.kinds.map((kind) => [kind.kind, apiVersionOf(context.config.group, kind)]));
   const shown = (stored: StoredEvent): CoreEvent | undefined => {
-    const event = coreEvent(stored, (kind) => versions.get(kind) ?? `${context.config.group}/v1`);
+    const event = formOf(stored);
     return fields.matches(event) ? event : undefined;
   };
   if (readBoolean(x.query, 'watch') === true) return watch(x, context, caller, { ...query, project }, shown, rendering);
@@ -69,6 +78,39 @@ export async function serveCoreEvents(
 }
 
 type Shown = (event: StoredEvent) => CoreEvent | undefined;
+
+/** A client may have sent anything. */
+function notFound(path: string): RefusalError {
+  const name = path.slice(0, MAX_NAME);
+  return refuse('NotFound', `Event ${JSON.stringify(name)} not found`, {
+    target: { kind: 'Event', name },
+    fix: 'List the events of the namespace: each is kept for 30 days from when it was raised last.',
+  });
+}
+
+async function readOne(
+  x: Exchange,
+  context: ServerContext,
+  caller: Caller,
+  within: EventQuery,
+  name: string,
+  formOf: (event: StoredEvent) => CoreEvent,
+): Promise<void> {
+  const form = readForm(x);
+  const parsed = parseEventName(name);
+  const query = parsed && { ...within, ...parsed };
+  const page = query && (await context.events.list(caller.org, query, context.deadlines.current()));
+  const stored = page?.items[0];
+  if (stored === undefined) throw notFound(name);
+  const event = formOf(stored);
+  const etag = event.metadata.resourceVersion;
+  if (form.form === 'object' && form.yaml) {
+    const { buffer, byteOffset, length } = await context.yaml.write(caller.org, Buffer.from(JSON.stringify(event)));
+    replyObject(x, 200, Buffer.from(buffer, byteOffset, length), etag, { 'content-type': 'application/yaml' });
+  } else {
+    replyObject(x, 200, Buffer.from(renderingOf(x, context).single(event)), etag);
+  }
+}
 
 async function list(
   x: Exchange,

@@ -2,7 +2,7 @@
  * Reads what all interactive routes may be asked with: `epoch=`, to which what is asked for belongs (else the present one),
  * and `wait=`, how long to wait for the start of what is starting.
  */
-import { parseDuration } from '../../src/api/duration.js';
+import { readDuration } from '../../src/api/duration.js';
 import { badParameter } from '../bad-parameter.js';
 import type { Exchange } from '../exchange.js';
 
@@ -22,7 +22,7 @@ export function readEpoch(x: Exchange): number | undefined {
 export function readWait(x: Exchange): number {
   const text = x.query.get('wait');
   if (text === null || text === '') return 0;
-  const ms = parseDuration(text);
+  const ms = readDuration(text);
   if (ms === undefined || ms > LONGEST_WAIT_MS) {
     throw badParameter('wait', text, 'must be a duration of at most 60s', 'Ask for wait=30s, for example.');
   }

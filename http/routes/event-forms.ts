@@ -12,6 +12,18 @@ import { age } from '../table/age.js';
 /** What raises all of them. */
 const COMPONENT = 'troupe';
 
+const ID_DIGITS = 16;
+
+function nameOf({ name, id }: StoredEvent): string {
+  return `${name}.${id.replaceAll('-', '').slice(0, ID_DIGITS)}`;
+}
+
+/** What the name of an event says of it: name of its object, first digits of its id. Undefined: no event has such a name. */
+export function parseEventName(text: string): { readonly name: string; readonly idPrefix: string } | undefined {
+  const [, name, idPrefix] = /^(.{1,253})\.([0-9a-f]{16})$/.exec(text) ?? [];
+  return name === undefined || idPrefix === undefined ? undefined : { name, idPrefix };
+}
+
 /** `apiVersionOf`: by the kind of the object. */
 export function coreEvent(event: StoredEvent, apiVersionOf: (kind: string) => string) {
   const { id, version, kind, project, name, uid, type, reason, message, count, firstTime, lastTime } = event;
@@ -20,7 +32,7 @@ export function coreEvent(event: StoredEvent, apiVersionOf: (kind: string) => st
     kind: 'Event',
     apiVersion: 'v1',
     metadata: {
-      name: `${name}.${id.replaceAll('-', '').slice(0, 16)}`,
+      name: nameOf(event),
       namespace: project === '' ? DEFAULT_PROJECT : project,
       uid: id,
       resourceVersion: String(version),

@@ -4,7 +4,7 @@
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
-import { parseDuration } from '../../src/api/duration.js';
+import { readDuration } from '../../src/api/duration.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { refuse } from '../../src/api/refusal.js';
 import { parseTime, rfc3339Millis } from '../../src/api/time.js';
@@ -185,7 +185,7 @@ function readCount(x: Exchange, name: string, max: number, last = max): number |
 /** A time, or how long ago. In ms since the epoch. */
 function readSince(text: string | null, now: number): number | undefined {
   if (text === null || text === '') return undefined;
-  const ago = parseDuration(text);
+  const ago = readDuration(text);
   const since = ago === undefined ? parseTime(text) : now - ago;
   if (since === undefined) {
     const rule = 'must be a duration such as 15m, or an RFC 3339 time';

@@ -1,8 +1,10 @@
 /** What is run inside for each thing that a client may ask of a session. The image has at least `/bin/sh`. */
 
-/** The user's shell when the environment names one that is there, else bash, else sh. */
+/** The user's shell when the environment names one that is there, else bash, else sh; and who the user is, which sshd tells as well. */
 const SHELL =
-  '[ -x "${SHELL:-}" ] || if [ -x /bin/bash ]; then SHELL=/bin/bash; else SHELL=/bin/sh; fi; export SHELL; ';
+  '[ -x "${SHELL:-}" ] || if [ -x /bin/bash ]; then SHELL=/bin/bash; else SHELL=/bin/sh; fi; ' +
+  '[ -n "${USER:-}" ] || USER=$(id -un 2>/dev/null) || USER=root; ' +
+  'LOGNAME=${LOGNAME:-$USER}; export SHELL USER LOGNAME; ';
 
 /** A login shell. */
 export const LOGIN: readonly string[] = ['/bin/sh', '-c', `${SHELL}exec "$SHELL" -l`];

@@ -4,7 +4,7 @@ const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h)/g;
 
 /** For OpenAPI. */
-export const DURATION_PATTERN = '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$';
+export const DURATION_PATTERN = '^([0-9]+(\\.[0-9]+)?[hm]|[0-9]+(\\.[0-9]{1,3}0*)?s|[0-9]+(\\.0+)?ms)+$';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -29,7 +29,19 @@ function unitMs(unit: string): number {
   }
 }
 
-/** Milliseconds, rounded to whole ones; undefined for what is no duration or is longer than 100 years. */
+/** Milliseconds of what a client sends: undefined also where a part is no whole number of them, which would be taken for another time. */
+export function readDuration(text: string): number | undefined {
+  const ms = parseDuration(text);
+  if (ms === undefined) return undefined;
+  for (const [, amount = '', unit = ''] of text.matchAll(PART)) {
+    const [whole = '', fraction = ''] = amount.split('.');
+    // Exact: with numbers, 1.1h is no whole number of milliseconds.
+    if ((BigInt(whole + fraction) * BigInt(unitMs(unit))) % 10n ** BigInt(fraction.length) !== 0n) return undefined;
+  }
+  return ms;
+}
+
+/** Milliseconds, rounded to whole ones, as they may be stored; undefined for what is no duration or is longer than 100 years. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > LONGEST_TEXT || !WHOLE.test(text)) return undefined;
   let ms = 0;

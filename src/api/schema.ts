@@ -5,7 +5,7 @@
  */
 import { Decimal } from 'decimal.js';
 import { z } from 'zod';
-import { DURATION_PATTERN, LONGEST, parseDuration } from './duration.js';
+import { DURATION_PATTERN, LONGEST, parseDuration, readDuration } from './duration.js';
 import {
   checkLabelName,
   checkSubdomainName,
@@ -70,6 +70,7 @@ export function zDuration(rule: DurationRule = {}): z.ZodType<string, string> {
       if (also.includes(text)) return undefined;
       const ms = parseDuration(text);
       if (ms === undefined) return `must be a duration such as 30s, 15m or 1h30m${said}`;
+      if (readDuration(text) === undefined) return `must be a duration in whole milliseconds${said}`;
       return ms < min || ms > max ? `must be a duration${said}` : undefined;
     },
     {

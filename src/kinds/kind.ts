@@ -77,6 +77,8 @@ export interface KindAction {
   readonly input: z.ZodType;
   /** HTTP status of success: 201 when it makes something, else 200. The answer is the object with what is revealed once. */
   readonly status: number;
+  /** What a caller should know of what it ends, one line each; `before`: the object that it is called on. Pure. */
+  warnings?(before: ApiObject, now: number): readonly string[];
 }
 
 /** What an object may have below it beside `status` and actions: `…/{name}/{subresource}`. `http/subresources.ts` serves each. */

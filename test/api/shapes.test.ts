@@ -428,7 +428,7 @@ test('amounts, lengths and names are taken at their bounds and refused beyond th
     true,
     false,
   ]);
-  t.deepEqual(fits(zDuration(), '0s', '1ms'), [true, true]);
+  t.deepEqual(fits(zDuration(), '0s', '1ms', '1.0ms', '0.5ms', '0.0005s'), [true, true, true, false, false]);
   t.deepEqual(fits(zCpu({ min: '500m', max: '2' }), '499m', '500m', '2', '2001m'), [false, true, true, false]);
   t.deepEqual(fits(zBytes(), '0', '7Pi', '8Pi'), [true, true, false]);
   t.deepEqual(fits(zBytes({ min: '4', orZero: true }), '0', '1', '3', '4'), [true, false, false, true]);
@@ -452,6 +452,10 @@ test('the pattern and the words of a duration tell what is taken beside duration
     [plain, 'auto', false],
     [plain, '', false],
     [also, '15m', true],
+    [plain, '1.5h', true],
+    [plain, '0.5ms', false],
+    [plain, '60.0005s', false],
+    [plain, '60000.0ms', true],
     [also, 'auto', true],
     [also, 'autos', false],
     [also, '', false],
@@ -459,6 +463,10 @@ test('the pattern and the words of a duration tell what is taken beside duration
     t.is(patternOf(type).test(text), taken, text);
   }
   t.is(said(plain), 'must be a duration such as 30s, 15m or 1h30m from 1m to 6h');
+  t.is(
+    plain.safeParse('60000.5ms', TELLING).error?.issues[0]?.message,
+    'must be a duration in whole milliseconds from 1m to 6h',
+  );
   t.is(said(zDuration({ min: '1m' })), 'must be a duration such as 30s, 15m or 1h30m from 1m to 876000h');
   t.is(said(also), 'must be a duration such as 30s, 15m or 1h30m from 0s to 6h, or auto, or 0s');
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { canonicalJson } from '../../src/api/canonical-json.js';
-import { formatDuration, parseDuration } from '../../src/api/duration.js';
+import { formatDuration, LONGEST_MS, parseDuration, readDuration } from '../../src/api/duration.js';
 import { formatBytes, formatMilliCpu, parseBytes, parseMilliCpu, parseQuantity } from '../../src/api/quantity.js';
 import { parseTime, rfc3339, rfc3339Millis } from '../../src/api/time.js';
 import { findUnsafe, toStorable } from '../../src/api/safe-value.js';
@@ -219,6 +219,27 @@ test('a duration of a hundred years is the longest, of 32 characters the longest
   t.is(parseDuration(`${'0'.repeat(32)}s`), undefined);
   t.is(parseDuration('0.0004s'), 0);
   t.is(parseDuration('0.0005s'), 1);
+});
+
+test('of what a client sends no part of a duration is a fraction of a millisecond', (t) => {
+  for (const text of ['0.5ms', '1.5ms', '0.0004s', '0.0005s', '1s0.5ms', '0.5ms0.5ms', '0.00001m', '0.3333333h', 'x']) {
+    t.is(readDuration(text), undefined, text);
+  }
+  for (const [text, ms] of [
+    ['0s', 0],
+    ['1.0ms', 1],
+    ['0.001s', 1],
+    ['0.0010s', 1],
+    ['1.1h', 3_960_000],
+    ['0.00005m', 3],
+    ['1.005s', 1_005],
+    ['876000h', LONGEST_MS],
+  ] as const) {
+    t.is(readDuration(text), ms, text);
+  }
+  t.is(readDuration('876000h1ms'), undefined);
+  fc.assert(fc.property(fc.nat({ max: 1e12 }), (ms) => readDuration(formatDuration(ms)) === ms));
+  fc.assert(fc.property(fc.nat({ max: 1e9 }), (ms) => readDuration(`${(ms / 1000).toFixed(3)}s`) === ms));
 });
 
 test('equal values have the same canonical text whatever the order of their members, and no others', (t) => {

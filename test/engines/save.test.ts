@@ -1,12 +1,14 @@
 /** Saving what work leaves: what the machine cannot take now is tried again, and a vital output until nobody wants it any more. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import test from 'ava';
 import type { OutputFile, WorkState } from '../../src/engines/compute/contract/engine.js';
+import { takeOutputs } from '../../src/engines/compute/docker/outputs.js';
+import { logicalSize } from '../../src/runner/work/logical-size.js';
 import { pack } from '../../src/runner/work/pack.js';
 import { saveOutputs, uncollected, type Saving } from '../../src/engines/compute/shared/save-outputs.js';
 
@@ -125,3 +127,54 @@ for (const [title, zstd] of [
     },
   );
 }
+
+const UNFINISHED = '.svc-upload-0123abcd-7';
+
+function home(t: { teardown(remove: () => void): void }): string {
+  const directory = mkdtempSync(join(tmpdir(), 'troupe-save-home-'));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  mkdirSync(join(directory, 'tree/below'), { recursive: true });
+  for (const [name, text] of [
+    [`tree/${UNFINISHED}`, 'half'],
+    [`tree/below/${UNFINISHED}`, 'half'],
+    ['tree/.svc-upload-mine', 'own'],
+    ['tree/below/file', 'whole'],
+  ] as const) {
+    writeFileSync(join(directory, name), text);
+  }
+  return directory;
+}
+
+const WITHOUT = ['./', './.svc-upload-mine', './below/', './below/file'];
+
+function namesIn(archive: string): readonly string[] {
+  const listed = spawnSync('tar', ['--list', '--zstd', '--file', archive], { encoding: 'utf8' });
+  return listed.stdout.trim().split('\n').toSorted();
+}
+
+test('uploads that were never finished are neither packed nor counted', async (t) => {
+  const directory = home(t);
+  await pack(join(directory, 'tree'), join(directory, 'packed'));
+  t.deepEqual(namesIn(join(directory, 'packed')), WITHOUT);
+  t.is(await logicalSize(join(directory, 'tree')), 'own'.length + 'whole'.length);
+});
+
+test('of a container they are not taken either, but where a finished file is the same one', async (t) => {
+  const directory = home(t);
+  // As a daemon does: entries are named by the directory's own name.
+  const container = {
+    getArchive: async () => spawn('tar', ['-c', '--sort=name', '-C', directory, 'tree']).stdout,
+  } as unknown as Parameters<typeof takeOutputs>[0];
+  const take = async (): Promise<OutputFile | undefined> => {
+    const found = new Map([['home', { kind: 'output', name: 'home', what: 'dir', path: '/tree', size: 0 } as const]]);
+    const [output] = await takeOutputs(container, [{ name: 'home', path: '/tree' }], found, directory, 1_000_000);
+    return output;
+  };
+  const output = await take();
+  t.like(output, { name: 'home', directory: true, logical: 'own'.length + 'whole'.length, error: undefined });
+  t.deepEqual(namesIn(join(directory, 'home')), WITHOUT);
+  // Killed between the two halves of giving it its name.
+  linkSync(join(directory, 'tree', UNFINISHED), join(directory, 'tree/twin'));
+  t.is((await take())?.error, undefined);
+  t.true(namesIn(join(directory, 'home')).includes('./twin'));
+});

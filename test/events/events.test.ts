@@ -80,6 +80,23 @@ test('a follower hears of an event soon after its commit', async (t) => {
   gone.abort();
 });
 
+test('an event is read by its name as it is listed, by kubectl get event NAME', async (t) => {
+  const client = running().client();
+  for (const name of ['single', 'single-too']) await cancelledJob(client, name);
+  const CORE = '/api/v1/namespaces/default/events';
+  const listed = await client.get(`${CORE}?fieldSelector=involvedObject.name%3Dsingle`);
+  const [item] = listAt(listed.body, 'items');
+  const name = textAt(item, 'metadata', 'name');
+  const read = await client.get(`${CORE}/${name}`);
+  t.is(read.status, 200, read.text);
+  t.deepEqual(read.body, item);
+  const digits = name.slice(-16);
+  for (const none of [`single-too.${digits}`, `single.${'0'.repeat(16)}`, 'single']) {
+    t.is((await client.get(`${CORE}/${none}`)).status, 404, none);
+  }
+  t.is((await client.get(`/api/v1/namespaces/other/events/${name}`)).status, 404);
+});
+
 test('another org hears nothing, and a key without events:read is refused', async (t) => {
   const client = running().client();
   await cancelledJob(client, 'private');

@@ -121,3 +121,49 @@ test('kubectl gets the same events as core/v1 Events: selected by its fields, pa
   t.is((await api.call(`${ALL}${streamed}`)).status, 422, 'clients list and watch then');
   t.is((await api.call(ALL, { method: 'POST', body: '{}' })).status, 405);
 });
+
+test('one event is read by its name, in the form of the list, where its reader may list', async (t) => {
+  const stored = [storedEvent(1), storedEvent(2, { project: '', kind: 'Budget', name: 'b.c', uid: 'uid-b' })];
+  const asked: EventQuery[] = [];
+  const events: HttpDeps['events'] = {
+    async list(_org, query) {
+      asked.push(query);
+      return pageOf(
+        stored.filter(
+          ({ name, id }) => name === (query.name ?? name) && id.replaceAll('-', '').startsWith(query.idPrefix ?? ''),
+        ),
+        query,
+      );
+    },
+  };
+  const api = await openTestApi(t, { events });
+  const ALL = '/api/v1/namespaces/default/events';
+  const [first] = list(await json(api.call(ALL)), 'items');
+  const one = await api.call(`${ALL}/j.0000000100004000`);
+  t.is(one.status, 200);
+  t.is(one.headers.get('etag'), '"1"');
+  t.deepEqual(await one.json(), first);
+  t.like(asked.at(-1), { project: 'default', ofOrg: true, name: 'j', idPrefix: '0000000100004000', limit: 1 });
+  t.is(at(await json(api.call(`${ALL}/b.c.0000000200004000`)), 'involvedObject.name'), 'b.c');
+
+  const table = await json(api.call(`${ALL}/j.0000000100004000`, { headers: { accept: AS_TABLE } }));
+  t.deepEqual([at(table, 'kind'), list(table, 'rows').length], ['Table', 1]);
+  const yaml = await api.call(`${ALL}/j.0000000100004000`, { headers: { accept: 'application/yaml' } });
+  t.regex(await yaml.text(), /^kind: Event$/m);
+
+  for (const none of ['j.0000000900004000', 'k.0000000100004000', 'j', '.0000000100004000', 'x'.repeat(2_000)]) {
+    const missing = await api.call(`${ALL}/${none}`);
+    t.is(missing.status, 404, none);
+    t.true((await missing.text()).length < 2_000, none);
+  }
+  t.is((await api.call(`${ALL}/j.0000000100004000/status`)).status, 404);
+  t.is((await api.call('/api/v1/events/j.0000000100004000')).status, 404, 'it is read in its namespace');
+  t.is((await api.call(`${ALL}/j.0000000100004000`, { method: 'DELETE' })).status, 405);
+
+  await api.call(`${ALL}/j.0000000100004000`, { headers: bearer(KEYS.viewer) });
+  t.like(asked.at(-1), { ofOrg: false }, 'the events of the org are not for who may read this project alone');
+  t.is(
+    (await api.call('/api/v1/namespaces/other/events/j.0000000100004000', { headers: bearer(KEYS.viewer) })).status,
+    403,
+  );
+});

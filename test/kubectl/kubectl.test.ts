@@ -225,6 +225,9 @@ kube(
       await good(t, ['get', 'events', '--field-selector', 'involvedObject.name=fails,reason=Failed', '-o', 'name']),
       await good(t, ['get', 'events', '--field-selector', 'type=Warning', '--chunk-size=1', '-o', 'name']),
     );
+    const name = await good(t, ['get', 'events', '--field-selector', 'involvedObject.name=fails', '-o', 'name']);
+    t.regex(await good(t, ['get', name.trim()]), /Warning +Failed +job\/fails/i);
+    t.regex(await good(t, ['get', name.trim(), '-o', 'yaml']), /^reason: Failed$/m);
     const watch = kubectl.start(['get', 'events', '-w']);
     t.teardown(() => watch.stop());
     await until('the watch shows what is there', () => watch.output().includes('job/fails'));

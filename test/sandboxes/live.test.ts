@@ -2,6 +2,7 @@
  * What is alive inside a Sandbox, from outside, against a whole service: a terminal, detached processes, ports. One service and two
  * Sandboxes for all of it; the tests run one after another.
  */
+import { request } from 'node:http';
 import { connect as connectTls } from 'node:tls';
 import test from 'ava';
 import { WebSocket } from 'ws';
@@ -284,6 +285,44 @@ test.serial(
     t.is((await client().get(`${SANDBOXES}/box/ports/8000/`)).status, 503);
   },
 );
+
+test.serial('what a killed service has left of an upload is neither listed nor packed nor saved', async (t) => {
+  const inside = async (script: string): Promise<string> =>
+    textAt((await boxes.client().post(`${SANDBOXES}/box/exec`, { command: ['sh', '-c', script] })).body, 'stdout');
+  const read = (route: string): Promise<Answer> => boxes.client().get(`${SANDBOXES}/box/${route}path=/workspace/up`);
+  await inside(
+    'mkdir -p /workspace/up; echo mine >/workspace/up/.svc-upload-mine; rm -rf /workspace/up/.svc-upload-0*',
+  );
+  const upload = request(`${boxes.service.url}${SANDBOXES}/box/files?path=/workspace/up/file`, {
+    method: 'PUT',
+    headers: { ...bearer(), 'content-length': 8_000_000 },
+  });
+  upload.on('error', () => undefined);
+  upload.write(Buffer.alloc(3_000_000, 'x'));
+  const temporary = await until('the upload has begun', async () => {
+    const found = (await inside('ls -A /workspace/up'))
+      .split('\n')
+      .find((name) => /^\.svc-upload-[0-9a-f]{8}-/.test(name));
+    return found ?? false;
+  });
+  await boxes.service.kill();
+  await boxes.service.start();
+  upload.destroy();
+  t.true((await inside('ls -A /workspace/up')).includes(temporary), 'nobody has taken it away');
+  const entries = listAt((await read('files?list=true&')).body, 'items');
+  t.deepEqual(
+    entries.map((entry) => textAt(entry, 'name')),
+    ['.svc-upload-mine'],
+  );
+  const archive = (await read('files/archive?')).text;
+  t.deepEqual([archive.includes('.svc-upload-mine'), archive.includes(temporary)], [true, false]);
+  const before = numberAt(await boxes.get('box'), 'status', 'attempt', 'epoch');
+  await boxes.patch('box', { spec: { state: 'Stopped' } });
+  await boxes.phase('box', 'Stopped');
+  await boxes.patch('box', { spec: { state: 'Running' } });
+  await boxes.phase('box', 'Running', before + 1);
+  t.is(await inside('ls -A /workspace/up'), '.svc-upload-mine\n');
+});
 
 test.serial('a key that is deleted ends its terminal, and nothing that is typed afterwards runs', async (t) => {
   const owner = boxes.client();

@@ -15,7 +15,8 @@ if (notes !== undefined) {
   process.once('exit', () => {
     const file = relative(process.cwd(), fileURLToPath(test.meta.file));
     const seconds = (Date.now() - performance.timeOrigin) / 1000;
-    appendFileSync(notes, `${JSON.stringify({ file, seconds, processor: processorSeconds() })}\n`);
+    const line = { file, seconds, processor: processorSeconds(), ended: Date.now() };
+    appendFileSync(notes, `${JSON.stringify(line)}\n`);
   });
 }
 

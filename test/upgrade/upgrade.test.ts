@@ -6,11 +6,12 @@
  * The programs before and after are the same one here: its data are rewritten between two starts into the forms that its
  * upcasters read, and the runner is held to the older version of the protocol by its settings.
  */
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { type Client, listAt, numberAt, objectOf, path, textAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
 import { openRunning, startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
+import { turns } from '../support/turns.js';
 import {
   keepDoneEffects,
   readJournal,
@@ -28,6 +29,21 @@ const SMALL = { cpu: '20m', memory: '32Mi', disk: '16Mi' };
 /** What an older runner can carry out. */
 const NO_NETWORK = { egress: { policy: 'Deny' } };
 const ENDED_MS = 90_000;
+
+/** Each has a service of its own, and mostly waits for its starts and its work. */
+const turn = turns(2);
+const TEST_MS = 240_000;
+
+function inTurn(title: string, run: (t: ExecutionContext) => Promise<void>): void {
+  test(title, async (t) => {
+    // They wait for their turn at first.
+    t.timeout(2 * TEST_MS);
+    await turn(async () => {
+      t.timeout(TEST_MS);
+      await run(t);
+    });
+  });
+}
 
 async function post(client: Client, name: string, spec: object): Promise<void> {
   const answer = await client.post(JOBS, objectOf('Job', name, { resources: SMALL, network: NO_NETWORK, ...spec }));
@@ -70,7 +86,7 @@ async function runners(service: Running): Promise<readonly number[]> {
   return [...found].filter(([, line]) => /^\S*node .*runner\/main\.js/.test(line)).map(([pid]) => pid);
 }
 
-test.serial(
+inTurn(
   'a new program takes up work of an older one: rows in the first formats, a runner that speaks the previous protocol',
   async (t) => {
     const service = await openRunning(t);
@@ -172,7 +188,7 @@ UNION ALL SELECT 'timer', kind, name, timer FROM timers WHERE format = 0 AND due
   },
 );
 
-test.serial(
+inTurn(
   'a new runner reads the journal of an older one: what ended meanwhile is taken with its outputs, what ran is replaced',
   async (t) => {
     const service = await startRunning(t);
@@ -231,24 +247,31 @@ async function refusal(service: Running): Promise<{ readonly said: readonly stri
   };
 }
 
-for (const [what, sql, line] of [
-  [
-    'with a later migration',
-    "INSERT INTO schema_versions (number, name) VALUES (9001, '9001_later')",
-    /^the database has migration 9001, this program knows migrations up to \d+: start a program at least as new/,
-  ],
-  [
-    'with rows of a later format',
-    "UPDATE formats SET highest = 9 WHERE what = 'slots'",
-    /^the database has slots in format 9, this program knows formats of slots up to \d+: start a program at least as new/,
-  ],
-  [
-    'with stored things that this program has no word for',
-    "INSERT INTO formats (what, highest) VALUES ('dreams', 1)",
-    /^the database has dreams in format 1, this program knows nothing of dreams: start a program at least as new/,
-  ],
-] as const) {
-  test.serial(`a database ${what} refuses the start with one line and changes nothing`, async (t) => {
+/** `undo` takes away what `sql` has written. */
+const LATER = [
+  {
+    what: 'a later migration',
+    sql: "INSERT INTO schema_versions (number, name) VALUES (9001, '9001_later')",
+    undo: 'DELETE FROM schema_versions WHERE number = 9001',
+    line: /^the database has migration 9001, this program knows migrations up to \d+: start a program at least as new/,
+  },
+  {
+    what: 'rows of a later format',
+    sql: "UPDATE formats SET highest = highest + 8 WHERE what = 'slots'",
+    undo: "UPDATE formats SET highest = highest - 8 WHERE what = 'slots'",
+    line: /^the database has slots in format \d+, this program knows formats of slots up to \d+: start a program at least as new/,
+  },
+  {
+    what: 'stored things that this program has no word for',
+    sql: "INSERT INTO formats (what, highest) VALUES ('dreams', 1)",
+    undo: "DELETE FROM formats WHERE what = 'dreams'",
+    line: /^the database has dreams in format 1, this program knows nothing of dreams: start a program at least as new/,
+  },
+] as const;
+
+inTurn(
+  'a database with a later migration, rows of a later format or things unknown refuses each start with one line and changes nothing',
+  async (t) => {
     const service = await startRunning(t, { env: { TROUPE_COMPUTE: 'off' } });
     t.is((await service.client().post(JOBS, objectOf('Job', 'kept', { command: ['true'] }))).status, 201);
     service.signal('SIGTERM');
@@ -257,18 +280,25 @@ for (const [what, sql, line] of [
       withDatabase(service, async (client) => [
         (await client.query('SELECT * FROM clock')).rows,
         (await client.query('SELECT * FROM formats ORDER BY what')).rows,
+        (await client.query('SELECT * FROM schema_versions ORDER BY number')).rows,
       ]);
-    await withDatabase(service, (client) => client.query(sql));
-    const before = await state();
-    const { said, code } = await refusal(service);
-    t.is(said.length, 1, said.join('\n'));
-    t.regex(said[0] ?? '', line);
-    t.true(code !== 0, `exit code ${code}`);
-    t.deepEqual(await state(), before);
-  });
-}
+    const untouched = await state();
+    for (const { what, sql, undo, line } of LATER) {
+      await withDatabase(service, (client) => client.query(sql));
+      const before = await state();
+      t.notDeepEqual(before, untouched, what);
+      const { said, code } = await refusal(service);
+      t.is(said.length, 1, `${what}: ${said.join('\n')}`);
+      t.regex(said[0] ?? '', line);
+      t.true(code !== 0, `${what}: exit code ${code}`);
+      t.deepEqual(await state(), before, what);
+      await withDatabase(service, (client) => client.query(undo));
+      t.deepEqual(await state(), untouched, what);
+    }
+  },
+);
 
-test.serial('a journal that a newer runner has written refuses the start with one line that says so', async (t) => {
+inTurn('a journal that a newer runner has written refuses the start with one line that says so', async (t) => {
   const service = await startRunning(t);
   await service.kill();
   for (const runner of await runners(service)) process.kill(runner, 'SIGKILL');

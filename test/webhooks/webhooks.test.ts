@@ -169,6 +169,13 @@ run(
     if (last === undefined) throw new Error('no replay');
     t.throws(() => verify(old, last));
     t.notThrows(() => verify(fresh, last));
+    const third = await client.post(`${ENDPOINTS}/rotated/rotations`, { previousSecretTTL: '1h' });
+    t.is(third.headers.get('warning'), null, 'no secret but the last one signs');
+    const fourth = await client.post(`${ENDPOINTS}/rotated/rotations`, {});
+    t.regex(
+      fourth.headers.get('warning') ?? '',
+      /^299 - "the older secret that was to sign until \S+Z ends with this rotation/,
+    );
     const late = await client.post(`${ENDPOINTS}/rotated/rotations`, { previousSecretTTL: '169h' });
     t.is(late.status, 422, late.text);
   },

@@ -81,6 +81,20 @@ serial('a command runs at home, by the host key of the status, and its exit code
   t.regex(wrong.stderr, /Permission denied \(publickey\)/);
 });
 
+serial('a command over SSH sees who and where it is, and the PATH of a command by exec', async (t) => {
+  const names = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'TERM'];
+  const look = `for name in ${names.join(' ')}; do printf '%s=%s\\n' $name "$(printenv $name)"; done`;
+  const { body } = await service.client().post(`${AT}/exec`, { command: ['sh', '-c', look] });
+  const [places, home] = textAt(body, 'stdout').split('\n');
+  t.deepEqual([places, home], ['PATH=/home/svc/bin:/usr/bin:/bin', 'HOME=/home/svc']);
+  const who = `${places}\n${home}\nUSER=root\nLOGNAME=root\nSHELL=/bin/bash\n`;
+  const withLanguage = [...options(), '-o', 'SetEnv=LANG=C.UTF-8'];
+  t.is((await kit.run('ssh', [...withLanguage, USER, look])).stdout, `${who}LANG=C.UTF-8\nTERM=\n`);
+  t.is((await ssh(look)).stdout, `${who}LANG=\nTERM=\n`);
+  const onTerminal = await kit.run('ssh', [...options(), '-tt', USER, look]);
+  t.regex(onTerminal.stdout.replaceAll('\r', ''), /\nSHELL=\/bin\/bash\nLANG=\nTERM=\S+\n$/);
+});
+
 withSftp('scp and sftp bring files in and out', async (t) => {
   const bytes = randomBytes(2 * 2 ** 20);
   const [from, back, again] = [join(kit.dir, 'from'), join(kit.dir, 'back'), join(kit.dir, 'again')];

@@ -8,6 +8,7 @@
  * answer is a failure, and the archive can be sent again.
  */
 import { refuse, type RefusalError } from '../../../src/api/refusal.js';
+import { UPLOAD_GLOB } from '../../../src/engines/compute/shared/upload-names.js';
 import type { AttachedWork } from '../attach.js';
 import { runScript } from './box-script.js';
 import { diskFull, EXIT, isDiskFull, overTheDisk, plainLines, quoted } from './faults.js';
@@ -15,7 +16,7 @@ import { DirectoryOpener } from './open-directories.js';
 import { TarModes, type DirectoryMode } from './tar-modes.js';
 
 /**
- * Not every tar can stay on one file system, without which the whole root would hold /proc.
+ * Not every tar can stay on one file system, without which the whole root would hold /proc, or leave unfinished uploads out.
  *
  * GNU tar ends with 1 when a file changed while it was read: its archive is whole, and has what was read. It also ends with 1 when a file
  * became shorter, and then has made up zeros for what was missing, which is a failure. Others end with 1 when they have failed.
@@ -29,7 +30,7 @@ case $(tar --version 2>&1) in
   *) exec tar -c -f - .;;
 esac
 exec 3>&1
-{ tar --one-file-system -c -f - . 2>&1 >&3 3>&-; echo "end $?"; } | {
+{ tar --one-file-system --exclude='${UPLOAD_GLOB}' -c -f - . 2>&1 >&3 3>&-; echo "end $?"; } | {
   shrank=
   while IFS= read -r line; do
     case $line in

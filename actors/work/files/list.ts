@@ -1,11 +1,12 @@
 /**
  * Lists one directory inside, bounded (I10): at most MAX_ENTRIES entries and MAX_BYTES about them; where there are more, the file
- * system chooses which ones are listed.
+ * system chooses which ones are listed. Uploads that are not finished are none of them.
  *
  * GNU's find says all of it, ended by NULs. Others say it by `stat`, one name after another ended by `//` and a newline,
  * which no name can hold; where links lead is not shown then.
  */
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
+import { UPLOAD_GLOB } from '../../../src/engines/compute/shared/upload-names.js';
 import type { AttachedWork } from '../attach.js';
 import { runScript } from './box-script.js';
 import { EXIT } from './faults.js';
@@ -21,10 +22,10 @@ const LIST = `
 cd "$1" || exit
 if find . -maxdepth 0 -printf '' 2>/dev/null; then
   printf G
-  exec find . -mindepth 1 -maxdepth 1 -printf '%y %s %m %T@ %f\\0%l\\0'
+  exec find . -mindepth 1 -maxdepth 1 ! -name '${UPLOAD_GLOB}' -printf '%y %s %m %T@ %f\\0%l\\0'
 fi
 printf S
-exec find . -mindepth 1 -maxdepth 1 -exec stat -c '%f %s %Y %n//' {} +`;
+exec find . -mindepth 1 -maxdepth 1 ! -name '${UPLOAD_GLOB}' -exec stat -c '%f %s %Y %n//' {} +`;
 
 export interface Entry {
   readonly name: string;

@@ -6,13 +6,13 @@
  *
  * A small file is taken whole first, and written by one script. A large one streams into a script that only copies; a second one
  * gives it its name, or takes it away. What is left of a service that was killed between the two has a name by which the next upload
- * into the same directory finds it.
+ * into the same directory finds it, and which is neither listed nor saved.
  *
  * The script that gives the name runs under the lock of the box (`write-locks.ts`); what comes before, however long, does not.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { BRAND } from '../../../src/brand.js';
 import { refuse } from '../../../src/api/refusal.js';
+import { UPLOAD_GLOB, uploadName } from '../../../src/engines/compute/shared/upload-names.js';
 import type { AttachedWork } from '../attach.js';
 import { collect, runScript } from './box-script.js';
 import { EXIT, overTheDisk, quoted } from './faults.js';
@@ -27,7 +27,6 @@ const LINE_BYTES = 1_024;
 /** A client that goes does not end scripts at once: they get so long (ms) to leave nothing behind. */
 const GRACE_MS = 20_000;
 
-const PREFIX = `.${BRAND}-upload-`;
 /** Tells uploads of this process from those of one before. */
 const PROCESS = randomBytes(4).toString('hex');
 let uploads = 0;
@@ -49,8 +48,8 @@ w=$d/$2
 
 const RECEIVE = `
 [ -d "$d/" ] || mkdir -p "$d" || exit
-for f in "$d"/${PREFIX}*; do
-  case $f in */${PREFIX}${PROCESS}-*) ;; *) [ -f "$f" ] && rm -f "$f";; esac
+for f in "$d"/${UPLOAD_GLOB}; do
+  case $f in */${uploadName(PROCESS, '*')}) ;; *) [ -f "$f" ] && rm -f "$f";; esac
 done
 cat >"$w" || { e=$?; rm -f "$w"; exit $e; }
 `;
@@ -121,7 +120,7 @@ export async function writeFile(
   const limit = attached.plan.amounts.disk;
   if (length !== undefined && length > limit) throw overTheDisk(path, limit);
   const lingering = linger(signal);
-  const temporary = `${PREFIX}${PROCESS}-${(uploads += 1)}`;
+  const temporary = uploadName(PROCESS, (uploads += 1));
   const ordered: Upload['ordered'] = (change) => locks.run(attached.work, sharingOf(conditions), signal, change);
   const intake = new Intake(body, path, limit);
   try {

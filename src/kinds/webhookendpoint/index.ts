@@ -3,7 +3,7 @@ import { findCondition, isConditionTrue } from '../../api/conditions.js';
 import type { ApiObject } from '../../api/object.js';
 import { booleanColumn, dateColumn, EVERY_OPERATION, textColumn, wide } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
-import { webhookEndpointMachine } from './machine.js';
+import { secretsEndedByRotation, webhookEndpointMachine } from './machine.js';
 import {
   rotationInput,
   webhookEndpointSpec,
@@ -49,10 +49,11 @@ export const webhookEndpointKind: KindDefinition = {
       path: 'rotations',
       action: 'RotateSecret',
       description:
-        'Makes a new signing secret. `status.signingSecret` of the answer holds it, once; until previousSecretTTL has passed, deliveries carry signatures of both.',
+        'Makes a new signing secret. `status.signingSecret` of the answer holds it, once; until previousSecretTTL has passed, deliveries carry signatures of both. A secret that is still older ends at once, and a Warning says so.',
       scope: 'webhookendpoints:write',
       input: rotationInput,
       status: 201,
+      warnings: ({ status }: This, now) => secretsEndedByRotation(status, now),
     },
   ],
   references: webhookEndpointReferences,

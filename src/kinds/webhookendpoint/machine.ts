@@ -74,6 +74,13 @@ function rotate({ object, private: kept }: Here, input: unknown, context: Decisi
   );
 }
 
+/** Two secrets sign at most: of one that would still have signed for a while the caller is told. */
+export function secretsEndedByRotation({ secretRotation }: WebhookEndpointStatus, now: number): readonly string[] {
+  const until = secretRotation?.previousExpirationTime;
+  if (until === undefined || now >= Date.parse(until)) return [];
+  return [`the older secret that was to sign until ${until} ends with this rotation: at most two secrets sign`];
+}
+
 /** A timer that comes before its time belongs to an earlier rotation. */
 function endPrevious({ object, private: kept }: Here, context: DecisionContext): Decided {
   const { secretRotation, ...status } = object.status;

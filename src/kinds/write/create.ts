@@ -11,7 +11,7 @@ import { estimateWork, obstruct, refuseRate } from '../estimate.js';
 import { refuseCaps } from '../caps-below-hold.js';
 import type { KindDefinition } from '../kind.js';
 import { checkAddress, checkNewName, checkType } from './identity.js';
-import { checkNewFinalizers, writableOf } from './metadata.js';
+import { checkNewFinalizers, fixOfServiceFinalizers, serviceFinalizersIn, writableOf } from './metadata.js';
 import { planOf } from './plan.js';
 import { refused, targetOf } from './prepared.js';
 import type { Prepared, RefusedWrite, WriteContext } from './prepared.js';
@@ -44,6 +44,8 @@ export function prepareCreate(
   if (badName !== undefined) complaints.causes.unshift(badName);
   const lasting = input && checkNewFinalizers(kind, input);
   if (lasting !== undefined) complaints.causes.push(lasting);
+  const ofService = lasting === undefined && input !== undefined ? serviceFinalizersIn(input) : [];
+  complaints.causes.push(...ofService.map(({ cause }) => cause));
   const judged = judgeFields(complaints, ctx);
   if (input !== undefined) {
     const mismatch = checkAddress(address, input);
@@ -54,7 +56,7 @@ export function prepareCreate(
     }
   }
   if (input === undefined || complaints.causes.length > 0) {
-    const fix = lasting && `Create the ${kind.kind} without metadata.finalizers.`;
+    const fix = lasting ? `Create the ${kind.kind} without metadata.finalizers.` : fixOfServiceFinalizers(ofService);
     return refused({ ...invalid(target, complaints.causes), fix });
   }
   const unsupported = checkSupported(kind, address.project, spec, ctx, target);

@@ -1,4 +1,5 @@
 /** The part of metadata that clients write, and how it changes: labels, annotations, finalizers, owners. */
+import { API_GROUP } from '../../brand.js';
 import { equalJson } from '../../api/equal.js';
 import type { MetadataInput } from '../../api/metadata.js';
 import type { ObjectMeta } from '../../api/object.js';
@@ -32,10 +33,43 @@ export function withWritable(current: ObjectMeta, writable: WritableMeta): Objec
   return { ...rest, ...writable };
 }
 
+/** Finalizers of the service's own group that the object does not have: no machine knows that it placed them, so none would take them away. */
+export function serviceFinalizersIn({ finalizers }: MetadataInput, current?: ObjectMeta): readonly ServiceFinalizer[] {
+  return [...(finalizers ?? []).entries()]
+    .filter(([, name]) => isOwnFinalizer(name) && current?.finalizers?.includes(name) !== true)
+    .map(([index, name]) => ({
+      name,
+      cause: {
+        field: `metadata.finalizers[${index}]`,
+        reason: 'FieldValueForbidden',
+        message: `Forbidden: ${JSON.stringify(name)} is a finalizer of the service, which alone places it`,
+      },
+    }));
+}
+
+interface ServiceFinalizer {
+  readonly name: string;
+  readonly cause: Cause;
+}
+
+/** Undefined when there are none. */
+export function fixOfServiceFinalizers(placed: readonly ServiceFinalizer[]): string | undefined {
+  if (placed.length === 0) return undefined;
+  const names = placed.map(({ name }) => name).join(' and ');
+  return `Leave ${names} out of metadata.finalizers: the service places finalizers of ${API_GROUP} and takes them away itself.`;
+}
+
+function isOwnFinalizer(name: string): boolean {
+  const [domain = '', ...rest] = name.split('/');
+  return rest.length > 0 && (domain === API_GROUP || domain.endsWith(`.${API_GROUP}`));
+}
+
 /** Once deletion was asked for, finalizers only go: a new one could hold the object for ever. */
 export function checkFinalizers(current: ObjectMeta, next: WritableMeta): Cause | undefined {
   if (current.deletionTimestamp === undefined) return undefined;
-  const added = (next.finalizers ?? []).filter((name) => current.finalizers?.includes(name) !== true);
+  const added = (next.finalizers ?? []).filter(
+    (name) => !isOwnFinalizer(name) && current.finalizers?.includes(name) !== true,
+  );
   if (added.length === 0) return undefined;
   return {
     field: 'metadata.finalizers',

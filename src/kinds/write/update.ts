@@ -12,7 +12,14 @@ import type { ApiObject, ObjectMeta } from '../../api/object.js';
 import { obstruct } from '../estimate.js';
 import type { KindDefinition } from '../kind.js';
 import { checkAddress, checkType } from './identity.js';
-import { checkFinalizers, sameWritable, withWritable, writableOf } from './metadata.js';
+import {
+  checkFinalizers,
+  fixOfServiceFinalizers,
+  sameWritable,
+  serviceFinalizersIn,
+  withWritable,
+  writableOf,
+} from './metadata.js';
 import type { WritableMeta } from './metadata.js';
 import { planOf } from './plan.js';
 import { checkIfMatch, checkUid, checkVersion } from './precondition.js';
@@ -43,6 +50,7 @@ export function prepareUpdate(
   const complaints = noComplaints();
   readMembers(desired, complaints);
   let writable: WritableMeta = current.metadata;
+  let fix: string | undefined;
   if (desired['metadata'] !== current.metadata) {
     const input = readMetadata(desired['metadata'], complaints);
     if (input !== undefined) {
@@ -52,6 +60,9 @@ export function prepareUpdate(
         checkVersion(input.resourceVersion, version, target);
       if (wrong !== undefined) return refused(wrong);
       writable = writableOf(input);
+      const ofService = serviceFinalizersIn(input, current.metadata);
+      complaints.causes.push(...ofService.map(({ cause }) => cause));
+      fix = fixOfServiceFinalizers(ofService);
       const finalizers = checkFinalizers(current.metadata, writable);
       if (finalizers !== undefined) complaints.causes.push(finalizers);
     }
@@ -66,7 +77,7 @@ export function prepareUpdate(
     }
   }
   const judged = judgeFields(complaints, ctx);
-  if (complaints.causes.length > 0) return refused(invalid(target, complaints.causes));
+  if (complaints.causes.length > 0) return refused({ ...invalid(target, complaints.causes), fix });
 
   const specChanged = spec !== current.spec;
   const project = current.metadata.namespace ?? '';

@@ -4,13 +4,17 @@
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { UPLOAD_GLOB } from '../../engines/compute/shared/upload-names.js';
 import { asOwner } from '../../engines/compute/shared/tool.js';
 
 /** As long as packing may take. */
 const LONGEST_MS = 30 * 60_000;
 
+/** As they are packed. */
+const FILES = ['-type', 'f', '!', '-name', UPLOAD_GLOB];
+
 export async function logicalSize(directory: string): Promise<number> {
-  const { file, args } = asOwner('find', [directory, '-type', 'f', '-printf', '%n %D:%i %s\\n']);
+  const { file, args } = asOwner('find', [directory, ...FILES, '-printf', '%n %D:%i %s\\n']);
   const find = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'], cwd: '/', timeout: LONGEST_MS });
   const ended = new Promise<number>((done) => {
     find.once('error', () => done(127));

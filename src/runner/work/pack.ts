@@ -1,11 +1,12 @@
 /**
  * Packs directories as tar with zstd. It runs as the runner over files that work left behind: links are packed as
- * links and never followed.
+ * links and never followed. Uploads that were never finished are left out.
  */
 import { spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { asOwner, runTool, type ToolEnd } from '../../engines/compute/shared/tool.js';
+import { UPLOAD_GLOB } from '../../engines/compute/shared/upload-names.js';
 import { findZstd, NO_ZSTD, type Zstd } from '../../engines/compute/shared/zstd.js';
 
 /** A directory takes at most this long to pack. */
@@ -17,6 +18,7 @@ const LONGEST_MS = 30 * 60_000;
  */
 const PACK = [
   ...['--create', '--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--sparse', '--sparse-version=0.0'],
+  `--exclude=${UPLOAD_GLOB}`,
   ...['--format=posix', '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime'],
 ];
 

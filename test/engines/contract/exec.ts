@@ -41,6 +41,27 @@ export const execCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'exec: where the order names no PATH, programs, commands and processes have one and the same, absolute',
+    run: async (t, h) => {
+      const look = ['printenv', 'PATH'];
+      const plain = order(look);
+      const [said = ''] = (await h.output({ ...plain, main: { ...plain.main, env: {} } })).split('\n');
+      t.regex(said, /^\/[^:]*(:\/[^:]*)*$/);
+      t.true(
+        ['/usr/bin', '/bin'].every((place) => said.split(':').includes(place)),
+        said,
+      );
+      const { id } = await h.running(box({ enterable: true }));
+      t.is((await h.ran(id, look, { env: {} })).stdout, `${said}\n`);
+      t.is((await h.ran(id, look, { env: { PATH: '/usr/bin' } })).stdout, '/usr/bin\n');
+      const process = { work: id, id: 'path', command: look, env: {}, workingDir: '/workspace' };
+      await h.engine.startProcess(process, h.patience());
+      await h.state(id, ({ processes, sequence }) => processes === 0 && sequence > 2);
+      t.is(await h.text(id, 'process-path'), `${said}\n`);
+      await h.engine.remove(id, true, h.patience());
+    },
+  },
+  {
     name: 'exec: a command is where main is, and can do no more than main',
     run: async (t, h) => {
       const look =

@@ -73,6 +73,13 @@ test('a second rotation ends the oldest secret at once; one without a time ends 
   const third = rotate(rotate(created(), '1h'), '2h');
   t.like(third.effects[1], { type: 'DropSecretVersions', below: 2 });
   t.like(third.effects[0], { version: 3 });
+  const warned = (stored: Stored, time: number): readonly string[] =>
+    kind.actions?.[0]?.warnings?.(stored.object, time) ?? [];
+  t.deepEqual(warned(created(), NOW), []);
+  t.deepEqual(warned(third, NOW + HOUR), [
+    'the older secret that was to sign until 2026-01-02T05:04:05Z ends with this rotation: at most two secrets sign',
+  ]);
+  t.deepEqual(warned(third, NOW + 2 * HOUR), [], 'it has ended, though its timer is late');
   const now = rotate(third, '0s');
   t.like(now.effects[1], { type: 'DropSecretVersions', below: 4 });
   t.like(now.effects[2], { type: 'CancelTimer' });

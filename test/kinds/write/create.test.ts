@@ -318,6 +318,18 @@ test('any JSON object is prepared or refused, never thrown at, and changes neith
   t.deepEqual(Object.keys(Object.prototype), []);
 });
 
+test('a client places no finalizer of the service, which nobody would take away again', (t) => {
+  const refused = create(body({}, { finalizers: ['x.dev/a', 'svc.dev/attempt', 'deep.svc.dev/b', 'other-svc.dev/c'] }));
+  t.is(
+    verdict(refused),
+    'Invalid metadata.finalizers[1]/FieldValueForbidden metadata.finalizers[2]/FieldValueForbidden',
+  );
+  t.is(
+    refused.outcome === 'Refused' && refused.refusal.fix,
+    'Leave svc.dev/attempt and deep.svc.dev/b out of metadata.finalizers: the service places finalizers of svc.dev and takes them away itself.',
+  );
+});
+
 test('an object that no client can change takes no finalizer', (t) => {
   const held = body({}, { finalizers: ['example.org/held'] });
   t.is(verdict(create(held)), 'prepared');

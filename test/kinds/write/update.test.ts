@@ -196,6 +196,27 @@ test('once deletion was asked for, finalizers go and none comes; with the last o
   t.false(expectPrepared(merge(object, { metadata: { finalizers: null } })).gone);
 });
 
+test('a client adds no finalizer of the service to what is there; those that are there may be sent back, and taken away', (t) => {
+  const { metadata, ...rest } = born({}, { finalizers: ['x.dev/a'] });
+  const object: ApiObject = { ...rest, metadata: { ...metadata, finalizers: ['x.dev/a', 'svc.dev/attempt'] } };
+  const added = merge(object, { metadata: { finalizers: ['svc.dev/attempt', 'x.dev/a', 'svc.dev/lease'] } });
+  t.is(verdict(added), 'Invalid metadata.finalizers[2]/FieldValueForbidden');
+  t.regex(
+    (added.outcome === 'Refused' && added.refusal.fix) || '',
+    /^Leave svc\.dev\/lease out of metadata\.finalizers/,
+  );
+  const back = expectPrepared(merge(object, { metadata: { finalizers: ['x.dev/a', 'svc.dev/attempt'] } }));
+  t.false(back.changed);
+  const more = ['svc.dev/attempt', 'x.dev/b'];
+  t.deepEqual(expectPrepared(merge(object, { metadata: { finalizers: more } })).object.metadata.finalizers, more);
+  t.is(verdict(merge(object, { metadata: { finalizers: null } })), 'prepared');
+  const dying = { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-02T03:04:05Z' } };
+  t.is(
+    verdict(merge(dying, { metadata: { finalizers: ['x.dev/c', 'svc.dev/lease'] } })),
+    'Invalid metadata.finalizers[1]/FieldValueForbidden metadata.finalizers/FieldValueForbidden',
+  );
+});
+
 test('a field that is not built is 501 when a change brings it, and stays out of the way otherwise', (t) => {
   const kind = { ...sampleKind, schema: { ...sampleKind.schema, immutable: [] } };
   const change = { type: 'merge' as const, patch: { spec: { network: { policy: 'Open' } } } };

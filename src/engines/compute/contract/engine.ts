@@ -94,7 +94,7 @@ export type Unpack = 'no' | 'tar' | 'tar.gz' | 'tar.zst';
 export interface OrderedProcess {
   readonly name: string;
   readonly command: readonly string[];
-  /** Complete environment, to which the engine adds at most PWD. May hold secrets: never journaled. */
+  /** Complete environment, to which the engine adds at most PWD and what it lacks of the image's. May hold secrets: never journaled. */
   readonly env: Readonly<Record<string, string>>;
   /** Kill it after this long; absent: no limit. */
   readonly timeoutSeconds?: number | undefined;
@@ -209,7 +209,7 @@ export interface ExecOrder {
   /** Id of the work, which names its epoch: a command never reaches a successor (I8). */
   readonly work: string;
   readonly command: readonly string[];
-  /** Complete environment. May hold secrets: never journaled. */
+  /** Complete environment, to which the engine adds at most PWD and, where it has none, PATH. May hold secrets: never journaled. */
   readonly env: Readonly<Record<string, string>>;
   readonly workingDir: string;
   /** Kill everything that it started after this long; absent: no limit. */

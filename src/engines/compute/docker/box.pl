@@ -89,7 +89,8 @@ sub become {
   open(STDIN, '<&', $in); open(STDOUT, '>&', $out); open(STDERR, '>&', $err);
   if (!chdir $p->{cwd}) { syswrite($tell, 'c' . ($! + 0)); exit_now(127) }
   my @argv = @{$p->{argv}};
-  %ENV = @{$p->{env}};
+  # Under what the order says, that of the image, which the daemon has given to this process.
+  %ENV = (defined $ENV{PATH} ? (PATH => $ENV{PATH}) : (), @{$p->{env}});
   { no warnings; exec { $argv[0] } @argv; }
   syswrite($tell, 'x' . ($! + 0));
   exit_now(127);

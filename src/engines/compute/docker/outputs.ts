@@ -17,6 +17,7 @@ import type { OutputFile } from '../contract/engine.js';
 import { machineFault } from '../shared/machine-fault.js';
 import { OutputRoom } from '../shared/output-room.js';
 import { uncollected } from '../shared/save-outputs.js';
+import { isUpload } from '../shared/upload-names.js';
 import { findZstd, NO_ZSTD } from '../shared/zstd.js';
 import { wordsOf } from './daemon.js';
 import type { BoxRecord } from './records.js';
@@ -110,9 +111,11 @@ async function take(
       break;
   }
   await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
-  const source = (await container.getArchive({ path: found.path })) as unknown as Readable;
-  if (found.what === 'file') await takeFile(source, file, most);
-  const logical = found.what === 'file' ? undefined : await takeDirectory(source, basename(found.path), file, most);
+  const source = async (): Promise<Readable> =>
+    (await container.getArchive({ path: found.path })) as unknown as Readable;
+  if (found.what === 'file') await takeFile(await source(), file, most);
+  const logical =
+    found.what === 'file' ? undefined : await takeWithoutUploads(source, basename(found.path), file, most);
   return { file, size: (await stat(file)).size, directory: found.what !== 'file', logical };
 }
 
@@ -140,8 +143,30 @@ async function takeFile(source: Readable, file: string, most: number): Promise<v
   if (!taken) throw new Nothing('it is not there any more');
 }
 
+/** A name that is taken stands for a file which was left out by its first one. */
+class LeftOut extends Error {}
+
+/** Without uploads that were never finished, but where a finished file has the name of one as well: the daemon tells its bytes by the first. */
+async function takeWithoutUploads(
+  source: () => Promise<Readable>,
+  ...more: readonly [top: string, file: string, most: number]
+): Promise<number> {
+  try {
+    return await takeDirectory(await source(), ...more, isUpload);
+  } catch (error) {
+    if (!(error instanceof LeftOut)) throw error;
+    return takeDirectory(await source(), ...more, () => false);
+  }
+}
+
 /** The daemon names entries by the directory's own name. Answers how many bytes its files are. */
-async function takeDirectory(source: Readable, top: string, file: string, most: number): Promise<number> {
+async function takeDirectory(
+  source: Readable,
+  top: string,
+  file: string,
+  most: number,
+  isLeftOut: (name: string) => boolean,
+): Promise<number> {
   const entries = extract();
   entries.on('error', () => undefined);
   const packed = pack();
@@ -160,6 +185,11 @@ async function takeDirectory(source: Readable, top: string, file: string, most: 
       const path = inner(header.name);
       // Podman leaves the last slash out.
       const name = header.type === 'directory' && !path.endsWith('/') ? `${path}/` : path;
+      if (header.type === 'file' && isLeftOut(basename(path))) {
+        entry.resume();
+        continue;
+      }
+      if (header.type === 'link' && isLeftOut(basename(header.linkname ?? ''))) throw new LeftOut();
       const named: Header = { ...header, name, uid: 0, gid: 0, uname: '', gname: '' };
       if (header.type === 'link' && header.linkname != null) named.linkname = inner(header.linkname);
       if (header.type === 'file') bytes += header.size ?? 0;

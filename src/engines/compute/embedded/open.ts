@@ -33,7 +33,7 @@ import { silentLog, type EngineLog } from '../shared/log/stored-log.js';
 import { LogReader } from '../shared/log/read-log.js';
 import { Replacement } from './replacement.js';
 import { placeRunner, type RunnerPlace } from './start-runner.js';
-import { SYSTEM_IMAGES } from './images.js';
+import { onSystem, SYSTEM_IMAGES } from './images.js';
 
 export interface NamespacesOptions {
   /** The runner's own directory, below the data directory; made when absent. */
@@ -160,8 +160,10 @@ export async function openAt(
         await link.connection(signal);
       }
     },
-    exec: async (order, signal) => startExec(await address(order.terminal !== undefined, signal), order, signal),
-    startProcess: async (order, signal) => (await askAgent({ op: 'startProcess', order }, signal)) as ProcessStart,
+    exec: async (order, signal) =>
+      startExec(await address(order.terminal !== undefined, signal), onSystem(order), signal),
+    startProcess: async (order, signal) =>
+      (await askAgent({ op: 'startProcess', order: onSystem(order) }, signal)) as ProcessStart,
     processes: async (work, signal) =>
       ((await askAgent({ op: 'processes', work }, signal)) as readonly ProcessState[] | null) ?? undefined,
     writeProcess: async (work, id, { data, end }, signal) => {
@@ -201,6 +203,9 @@ function wireOrder(spec: WorkSpec, egressAllow: readonly string[] | undefined): 
   const { secretFiles, imageDigest, registryLogins: _, ...plain } = spec;
   return {
     ...plain,
+    main: spec.main && onSystem(spec.main),
+    init: spec.init && onSystem(spec.init),
+    sidecars: spec.sidecars.map(onSystem),
     secretFiles: Object.fromEntries(
       [...secretFiles].map(([name, bytes]) => [name, Buffer.from(bytes).toString('base64')]),
     ),
