@@ -41,7 +41,7 @@ export interface Inference {
 }
 
 export interface InferenceParts {
-  readonly actors: Pick<Actors, 'ledger' | 'router' | 'resources'>;
+  readonly actors: Pick<Actors, 'ledger' | 'router' | 'resources' | 'refusedHolds'>;
   readonly prices: Pick<Prices, 'current'>;
   readonly upstreams: Upstreams;
 }

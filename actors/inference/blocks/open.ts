@@ -151,11 +151,11 @@ export function openBlocks(deps: BlockDeps): Blocks {
 
   return {
     draw,
-    count({ org, endpoint }) {
+    count({ org, endpoint }, how) {
       const entry = ended !== undefined || closed || endpoint === undefined ? undefined : entryOf(org);
       if (entry === undefined) return;
       const { account, posting } = entry;
-      addCount(account, endpoint, { ...NOTHING, requests: 1, errors: 1 });
+      addCount(account, endpoint, { ...NOTHING, requests: 1, errors: how === 'Failed' ? 1 : 0 });
       posting.by(Math.max(deps.now(), account.countedAt + 1_000));
     },
     running: (endpoint) => running.get(endpoint) ?? 0,

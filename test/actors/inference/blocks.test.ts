@@ -189,7 +189,7 @@ test('a Budget that is made while a block stands counts its next use, and refuse
 
 test('requests that nothing was charged for are counted within a second or two, in one write', async (t) => {
   const { blocks, f, calls, posted } = await open(t);
-  for (let i = 0; i < 50; i++) blocks.count({ org: 'o-1', endpoint: i % 2 === 0 ? 'e' : 'g' });
+  for (let i = 0; i < 50; i++) blocks.count({ org: 'o-1', endpoint: i % 2 === 0 ? 'e' : 'g' }, 'Failed');
   await until(() => posted.length === 2);
   t.deepEqual(
     posted.map(({ endpoint, use }) => [endpoint, use.requests, use.errors]),
