@@ -213,7 +213,7 @@ const limits = fc.record({
 test('whatever is written, lost or killed: no minute passes a limit, and what was used is known after each crash', (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 300, size: 'max' }), limits, (steps, of) => follow(steps, of)),
-    { numRuns: Number(process.env['RUNS'] ?? 400) },
+    { numRuns: Number(process.env['LIMITS_RUNS'] ?? 400) },
   );
   t.pass();
 });
