@@ -185,9 +185,9 @@ test('A request beyond maxConcurrent is Busy at once, and its place is free when
 });
 
 test('An upstream that never begins its answer is TimedOut, and its connection is closed', async (t) => {
-  const { server, upstream } = await serve(t, () => undefined, { timeouts: { firstByteMs: 400 } });
+  const { server, upstream } = await serve(t, () => undefined, { timeouts: { firstByteMs: 1_500 } });
   const answer = await upstream.send(call());
-  t.like(answer, { outcome: 'Failed', reason: 'TimedOut', message: 'upstream far: no answer began within 400 ms' });
+  t.like(answer, { outcome: 'Failed', reason: 'TimedOut', message: 'upstream far: no answer began within 1500 ms' });
   await until('the connection is closed', () => server.seen[0]?.closed === true);
   await until('the place is free', () => upstream.inFlight === 0);
 });
@@ -223,9 +223,9 @@ test('A stream that trickles outlives the time for silence', async (t) => {
           clearInterval(timer);
           response.end('!');
         }
-      }, 40);
+      }, 120);
     },
-    { timeouts: { idleMs: 250 } },
+    { timeouts: { idleMs: 1_000 } },
   );
   t.is(await textOf(await answered(upstream)), `${'.'.repeat(11)}!`);
 });
@@ -270,7 +270,7 @@ test('An upstream that is not there is Unreachable, and the message names neithe
   t.true(server.seen.length > 0);
 });
 
-test('Aborting before the head and in the middle of a stream reaches the upstream within 100 ms', async (t) => {
+test('Aborting before the head and in the middle of a stream reaches the upstream at once', async (t) => {
   const { server, upstream } = await serve(t, (response, { body }) => {
     if (body === 'stream') response.writeHead(200).write('data: 1\n\n');
   });
@@ -279,18 +279,18 @@ test('Aborting before the head and in the middle of a stream reaches the upstrea
   await until('it has come', () => server.seen.length === 1);
   before.abort();
   t.like(await pending, { outcome: 'Failed', reason: 'Aborted' });
-  await until('the upstream sees it', () => server.seen[0]?.closed === true, 100);
+  await until('the upstream sees it', () => server.seen[0]?.closed === true, 1_000);
 
   const middle = new AbortController();
   const answer = await answered(upstream, { signal: middle.signal, body: Buffer.from('stream') });
   const reading = breakOf(answer);
   middle.abort();
   t.is((await reading)?.reason, 'Broken');
-  await until('the upstream sees it', () => server.seen[1]?.closed === true, 100);
+  await until('the upstream sees it', () => server.seen[1]?.closed === true, 1_000);
 
   const left = await answered(upstream, { body: Buffer.from('stream') });
   left.discard();
-  await until('the upstream sees it', () => server.seen[2]?.closed === true, 100);
+  await until('the upstream sees it', () => server.seen[2]?.closed === true, 1_000);
   t.is(await textOf(left), '', 'what is discarded has ended');
   await until('all places are free', () => upstream.inFlight === 0);
 });
@@ -345,7 +345,7 @@ test('A slow reader holds the upstream back, is no silence of the upstream, and 
       };
       more();
     },
-    { timeouts: { idleMs: 100 } },
+    { timeouts: { idleMs: 1_000 } },
   );
   const answer = await answered(upstream);
   let read = 0;
@@ -354,15 +354,15 @@ test('A slow reader holds the upstream back, is no silence of the upstream, and 
     read += part.length;
     if (!first) continue;
     first = false;
-    let before = -1;
-    await until('the upstream is held back', () => {
-      const still = before === written;
+    let before = written;
+    let since = Date.now();
+    const still = (): boolean => {
+      if (before !== written) since = Date.now();
       before = written;
-      return still && written > 0;
-    });
-    const end = Date.now() + 250;
-    await until('the time for silence is over', () => Date.now() > end);
-    t.true(written < whole / 2, `${written} bytes were written to a reader that does not read`);
+      return Date.now() - since > 1_200;
+    };
+    await until('the upstream writes no more, for longer than it may be silent', still, 20_000);
+    t.true(written < whole / 3, `${written} bytes were written to a reader that does not read`);
   }
   t.is(read, whole);
 });

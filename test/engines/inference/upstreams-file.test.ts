@@ -1,4 +1,5 @@
 import test from 'ava';
+import { loadUpstreams } from '../../../src/engines/inference/load-upstreams.js';
 import { readKeys } from '../../../src/engines/inference/upstream-keys.js';
 import { parseUpstreams, withoutFile, type UpstreamsFile } from '../../../src/engines/inference/upstreams-file.js';
 import { FREE_BOOK } from '../../../src/money/price-book.js';
@@ -162,4 +163,28 @@ test('Keys are read from the environment and from files; a missing or broken one
     unset.outcome === 'Invalid' ? unset.lines.join() : '',
     /^upstreams\[0\]\.key\.env: environment variable A_KEY is not set\. Set it/,
   );
+});
+
+test('Loading the file gives its upstreams with their keys, or lines that begin with its name', async (t) => {
+  const files: Record<string, string> = {
+    '/etc/good.yaml': upstream('  key: { env: A_KEY }\n'),
+    '/etc/bad.yaml': 'echo: 1',
+  };
+  const readFile = (path: string): Promise<string> => {
+    const text = files[path];
+    return text === undefined ? Promise.reject(new Error('none')) : Promise.resolve(text);
+  };
+  const load = (path?: string, env = {}): ReturnType<typeof loadUpstreams> =>
+    loadUpstreams(path, CATALOG, { env, readFile });
+  t.like(await load(), { outcome: 'Read', file: { echo: true, upstreams: [] }, keys: new Map() });
+  const good = await load('/etc/good.yaml', { A_KEY: 'k' });
+  t.like(good, { outcome: 'Read', keys: new Map([['a', 'k']]), file: { upstreams: [{ name: 'a' }] } });
+  for (const [path, line] of [
+    ['/etc/good.yaml', /^good\.yaml: upstreams\[0\]\.key\.env: environment variable A_KEY is not set\./],
+    ['/etc/bad.yaml', /^bad\.yaml: echo: .*boolean/],
+    ['/etc/none.yaml', /^none\.yaml: cannot be read\. Make it readable/],
+  ] as const) {
+    const faults = await load(path);
+    t.regex(faults.outcome === 'Invalid' ? faults.lines.join('\n') : '', line);
+  }
 });
