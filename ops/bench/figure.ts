@@ -3,8 +3,9 @@ import type { Service, ServiceOptions } from './service.js';
 
 export interface Figure {
   readonly name: string;
+  /** NaN: it could not be measured here. */
   readonly value: number;
-  readonly unit: 'per second' | 'ms' | 'µs' | 'MiB' | '%' | 'count' | 'ratio' | 'bytes' | 'MB/s';
+  readonly unit: 'per second' | 'ms' | 'µs' | 'MiB' | '%' | 'count' | 'ratio' | 'bytes' | 'MB/s' | 'USD';
   /** What it is to be at least or at most. */
   readonly atLeast?: number | undefined;
   readonly atMost?: number | undefined;

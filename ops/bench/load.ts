@@ -26,7 +26,10 @@ export interface LoadResult {
 }
 
 /** Rejects when an answer is not the one expected: a figure over failures says nothing. */
-export async function load(service: Service, options: LoadOptions): Promise<LoadResult> {
+export async function load(
+  service: Pick<Service, 'port' | 'processorSeconds'>,
+  options: LoadOptions,
+): Promise<LoadResult> {
   const sample = new Sample();
   const began = performance.now();
   const from = began + options.warmUpSeconds * 1_000;

@@ -11,6 +11,7 @@ import { hotSpots } from './hot-spots.js';
 import { machineTime, othersPercent } from './neighbours.js';
 import { bystander } from './parts/bystander.js';
 import { create, get, patch } from './parts/plain.js';
+import { gateway } from './parts/gateway.js';
 import { jobs } from './parts/jobs.js';
 import { hostile } from './parts/hostile.js';
 import { ledger } from './parts/ledger.js';
@@ -47,6 +48,7 @@ const PARTS: readonly Part[] = [
   webhooks,
   hostile,
   bystander,
+  gateway,
 ];
 /** Out of `dist/ops/bench` and into the sources: the figures are kept with them. */
 const SOURCES = new URL('../../../ops/bench/', import.meta.url);

@@ -49,7 +49,7 @@ type Shown = Omit<Figure, 'unit'> & { readonly unit: string };
 function cells(entry: Shown): string[] {
   return [
     entry.name,
-    `${entry.value.toLocaleString('en')} ${unitOf(entry.unit)}`.trim(),
+    Number.isNaN(entry.value) ? 'not measured' : `${entry.value.toLocaleString('en')} ${unitOf(entry.unit)}`.trim(),
     targetOf(entry),
     entry.kubernetes === undefined ? '' : entry.kubernetes.toLocaleString('en'),
   ];

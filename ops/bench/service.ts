@@ -222,7 +222,8 @@ function statusOf(port: number, path: string): Promise<number> {
   });
 }
 
-async function residentMiB(pid: number): Promise<number> {
+/** VmRSS of a process. */
+export async function residentMiB(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1024;
 }
