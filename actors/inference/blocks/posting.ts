@@ -103,10 +103,10 @@ export function openPosting(account: Account, deps: PostingDeps): Posting {
     switch (result.outcome) {
       case 'Committed': {
         pause = 0;
-        const with_ = { ...deps, now: deps.now() };
+        const answering = { ...deps, now: deps.now() };
         steps.forEach((step, i) => {
           const one = result.results[i];
-          if (one !== undefined) answer(account, step, one, with_);
+          if (one !== undefined) answer(account, step, one, answering);
         });
         return;
       }

@@ -211,7 +211,7 @@ async function run(all: readonly Step[], withLimits: boolean): Promise<void> {
   await Promise.all(asked);
   lose(false);
   for (const { one, others } of refused) {
-    const taken = others.filter(({ admitted }) => admitted).reduce((all, { amount }) => all.plus(amount), new USD(0));
+    const taken = others.filter(({ admitted }) => admitted).reduce((sum, { amount }) => sum.plus(amount), new USD(0));
     if (one.room.minus(taken).gte(one.amount))
       wrong.push(`a wrong no to ${one.amount.toFixed()} with ${one.room.toFixed()} less ${taken.toFixed()}`);
   }
