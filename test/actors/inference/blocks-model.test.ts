@@ -120,8 +120,8 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-async function run(all: readonly Step[], withLimits: boolean): Promise<void> {
-  const steps = withLimits ? all : all.filter((one) => one.do !== 'limit');
+async function run(given: readonly Step[], withLimits: boolean): Promise<void> {
+  const steps = withLimits ? given : given.filter((one) => one.do !== 'limit');
   const { book, ledger, lose, now } = openLedger();
   const limits = { total: cents(100), caps: { f: cents(40) } };
   const setLimit = (): void =>
