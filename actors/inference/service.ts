@@ -68,6 +68,14 @@ export interface InferenceService {
   /** A request to this endpoint was refused before it was admitted. */
   refused(target: InferenceTarget): void;
   forward(call: ForwardCall): Promise<Forwarded>;
+  /** Calls `end` when what pays for this request is being deleted, until the returned function is called. */
+  follow(target: InferenceTarget, end: () => void): () => void;
+}
+
+/** What only the leader itself asks. */
+export interface OpenedService extends InferenceService {
+  /** This InferenceEndpoint, or project, is being deleted: its requests end now, since nothing will pay for them. */
+  endRequests(uid: string): void;
 }
 
 export interface ServiceDeps {
@@ -80,8 +88,11 @@ export interface ServiceDeps {
   clock(): number;
 }
 
-export function openInferenceService(deps: ServiceDeps): InferenceService {
+export function openInferenceService(deps: ServiceDeps): OpenedService {
   const { directory, router, limits, blocks, clock } = deps;
+
+  /** What ends each request that runs, by its payer. As many as there are streams (`http/streams.ts`). */
+  const running = new Map<string, Set<() => void>>();
 
   const isServed = (model: ModelView): boolean => {
     const ends = model.spec.deprecationTime && parseTime(model.spec.deprecationTime);
@@ -215,6 +226,17 @@ export function openInferenceService(deps: ServiceDeps): InferenceService {
     },
     refused: ({ payer }) => blocks.count(payer, 'Failed'),
     forward: router.forward,
+    follow({ payer: { id } }, end) {
+      const own = running.get(id) ?? new Set();
+      running.set(id, own.add(end));
+      return () => {
+        own.delete(end);
+        if (own.size === 0 && running.get(id) === own) running.delete(id);
+      };
+    },
+    endRequests(uid) {
+      for (const end of running.get(uid) ?? []) end();
+    },
   };
 }
 

@@ -5,7 +5,7 @@
  * A request leaves its place in flight once it is read: it waits for a model then, for minutes perhaps, and is counted among the streams
  * (`streams.ts`), which bounds those of a key and an org, and ends with its credential.
  */
-import { refuse } from '../../src/api/refusal.js';
+import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import type { Dialect, InferenceRequest, Operation } from '../../src/engines/inference/dialects/dialect.js';
 import { DIALECT_BY_NAME, dialectFor } from '../../src/engines/inference/dialects/index.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
@@ -139,17 +139,22 @@ async function forward(
   const abort = (): void => giveUp.abort();
   x.gone.addEventListener('abort', abort, { once: true });
   if (x.gone.aborted) abort();
-  let revoked: Error | undefined;
+  let revoked: RefusalError | undefined;
+  let unfollow = (): void => undefined;
   const leave = streams.add(x, {
     allows: (caller) => caller.may(INVOKE, target.project),
     revoke(refusal) {
-      revoked = refusal;
+      revoked ??= refusal;
       abort();
     },
     end: () => undefined,
     cut: abort,
   });
   try {
+    unfollow = inference.follow(target, () => {
+      revoked ??= refuse('NotFound', 'what pays for this request is being deleted');
+      abort();
+    });
     const forwarded = await inference.forward({
       ...{ model: target.model.name, dialect: dialect.name, operation: request.operation, stream: request.stream },
       ...{ headers: passedHeaders(x), signal: giveUp.signal, readError: dialect.readError },
@@ -173,8 +178,15 @@ async function forward(
     }
     // It registers itself anew, with what it needs to end a stream that has begun.
     leave();
-    await answerStream(x, context, { ...answer, abort, project: target.project, outputTokens: bounds.outputTokens });
+    await answerStream(x, context, {
+      ...answer,
+      abort,
+      endedBy: () => revoked?.refusal,
+      project: target.project,
+      outputTokens: bounds.outputTokens,
+    });
   } finally {
+    unfollow();
     leave();
     x.gone.removeEventListener('abort', abort);
   }

@@ -33,6 +33,8 @@ export interface StreamedAnswer extends WholeAnswer {
   readonly outputTokens: number;
   /** Gives the upstream up. */
   abort(): void;
+  /** Why that was done from outside of this stream. */
+  endedBy(): Refusal | undefined;
 }
 
 export async function answerStream(
@@ -99,7 +101,7 @@ export async function answerStream(
     }
   } catch (error) {
     // A broken upstream, or one that went too far; what we broke off ourselves has its reason already.
-    stopped ??= reasonOf(error);
+    stopped ??= answer.endedBy() ?? reasonOf(error);
   } finally {
     leave();
     abort();

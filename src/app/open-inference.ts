@@ -94,11 +94,14 @@ export async function openInference(
   }
   const running = Promise.all([standing.run(stopping), usage.run(stopping)]);
 
+  const service = openInferenceService({ directory, router, limits, blocks, clock, prices: prices.current });
   return {
-    service: openInferenceService({ directory, router, limits, blocks, clock, prices: prices.current }),
+    service,
     committed({ address, uid, type, after }) {
       directory.changed(address);
-      if (address.kind !== 'InferenceEndpoint') return;
+      if (address.kind !== 'InferenceEndpoint' && address.kind !== 'Namespace') return;
+      if (type === 'DELETED' || decodeObject(after).metadata.deletionTimestamp !== undefined) service.endRequests(uid);
+      if (address.kind === 'Namespace') return;
       if (type === 'DELETED') {
         standing.forget(uid);
       } else know(address, uid, decodeObject<InferenceEndpointSpec>(after).spec.model);

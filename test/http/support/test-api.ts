@@ -141,7 +141,7 @@ export async function openTestApi(
       limits: { ...LIMITS, ...limits },
     },
     resources,
-    inference: { models: unwired, find: unwired, admit: unwired, refused: unwired, forward: unwired },
+    inference: { models: unwired, find: unwired, admit: unwired, refused: unwired, forward: unwired, follow: unwired },
     kinds: KINDS,
     credentials: { find: async (hash) => credentials.get(hash) },
     health: {
