@@ -162,11 +162,14 @@ export class Exchange {
     // A stream and what it reads from listen to it; their number does not grow with time.
     setMaxListeners(0, controller.signal);
     const { socket } = this.upgrade ?? {};
-    if (this.res.destroyed || this.res.closed || socket?.destroyed === true) controller.abort();
-    else (socket ?? this.res).once('close', () => controller.abort());
+    if (this.res.destroyed || this.res.closed || socket?.destroyed === true) controller.abort(GONE);
+    else (socket ?? this.res).once('close', () => controller.abort(GONE));
     return controller;
   }
 }
+
+/** Made once: without a reason each end of a connection would make an error with its stack, which takes as long as a small answer. */
+const GONE = new DOMException('the connection has ended', 'AbortError');
 
 /** A property costs less than an entry of a WeakMap, for every request. */
 const EXCHANGE = Symbol('exchange');

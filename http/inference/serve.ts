@@ -29,6 +29,8 @@ import { answerStream } from './stream.js';
 
 /** Of a client, for upstreams of its dialect. */
 const PASSED_HEADERS = ['anthropic-version', 'anthropic-beta'] as const;
+/** Made once, since an error costs more than the rest of an end. */
+const GIVEN_UP = new DOMException('the request was given up', 'AbortError');
 /** Where a Model does not say what an image takes. */
 const IMAGE_TOKENS = 1_600;
 
@@ -136,7 +138,7 @@ async function forward(
 ): Promise<void> {
   const { inference, streams, clock } = context;
   const giveUp = new AbortController();
-  const abort = (): void => giveUp.abort();
+  const abort = (): void => giveUp.abort(GIVEN_UP);
   x.gone.addEventListener('abort', abort, { once: true });
   if (x.gone.aborted) abort();
   let revoked: RefusalError | undefined;
