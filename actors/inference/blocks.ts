@@ -1,4 +1,4 @@
-/** Interface: blocks, the holds that requests to models draw on. */
+/** Interface: blocks, the holds that requests to models draw on; `blocks/open.ts` opens them. */
 import type { CostOwner, Payer } from '../../src/money/payer.js';
 import type { USD } from '../../src/money/usd.js';
 

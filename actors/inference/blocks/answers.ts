@@ -36,38 +36,38 @@ export interface Answering {
 
 type Asked = Extract<Step, { type: 'Place' | 'Draw' }>;
 
-export function answer(account: Account, step: Step, result: OperationResult, answering: Answering): void {
+export function answer(account: Account, step: Step, result: OperationResult, hooks: Answering): void {
   switch (step.type) {
     case 'Release':
       return;
     case 'Count': {
       const { costUSD: _, ...use } = step.use;
-      if (result.outcome === 'Applied') answering.onPosted(account.org, step.uid, use, ZERO);
+      if (result.outcome === 'Applied') hooks.onPosted(account.org, step.uid, use, ZERO);
       return;
     }
     case 'Place':
-      return placed(account, step, result, answering);
+      return placed(account, step, result, hooks);
     case 'Draw':
       forgetPosted(account, step.used);
       if (result.outcome === 'Applied' && result.drawn !== undefined)
-        return drawn(account, step, result.drawn, result.refusal, answering);
-      return gone(account, step, result, answering);
+        return drawn(account, step, result.drawn, result.refusal, hooks);
+      return gone(account, step, result, hooks);
   }
 }
 
-function placed(account: Account, step: Asked, result: OperationResult, answering: Answering): void {
+function placed(account: Account, step: Asked, result: OperationResult, hooks: Answering): void {
   const { block } = step;
   if (result.outcome === 'Applied') {
     block.state = 'Standing';
     block.draws = 0;
     block.heldUSD = step.heldUSD;
-    return admitAsked(account, step, answering);
+    return admitAsked(account, step, hooks);
   }
-  if (result.outcome === 'Refused') return refused(account, step, result, ZERO, answering);
+  if (result.outcome === 'Refused') return refused(account, step, result, ZERO, hooks);
   // Of an answer that was lost: the next key is another.
-  answering.onProblem(`block ${step.key} cannot be placed: ${result.outcome}; another one is`);
+  hooks.onProblem(`block ${step.key} cannot be placed: ${result.outcome}; another one is`);
   account.releases.add(step.key);
-  block.key = answering.newKey(block.payer);
+  block.key = hooks.newKey(block.payer);
 }
 
 function drawn(
@@ -75,22 +75,22 @@ function drawn(
   step: Extract<Step, { type: 'Draw' }>,
   { chargedUSD, heldUSD, counters }: Drawn,
   refusal: HoldRefusal | undefined,
-  answering: Answering,
+  hooks: Answering,
 ): void {
   const { block, used } = step;
   const { costUSD, ...use } = used;
   block.draws += 1;
   block.heldUSD = new USD(heldUSD);
-  Object.assign(block, { counters, seenAt: answering.now, postedAt: answering.now });
+  Object.assign(block, { counters, seenAt: hooks.now, postedAt: hooks.now });
   const charged = new USD(chargedUSD);
-  if (use.requests > 0 || !charged.isZero()) answering.onPosted(account.org, block.payer.endpoint, use, charged);
+  if (use.requests > 0 || !charged.isZero()) hooks.onPosted(account.org, block.payer.endpoint, use, charged);
   if (charged.lt(costUSD))
-    answering.onProblem(
+    hooks.onProblem(
       `block ${step.key} of ${account.org} had ${chargedUSD} USD for use of ${costUSD.toFixed()} USD: the rest is not charged`,
     );
-  if (step.asked.length > 0 && refusal !== undefined) refused(account, step, refusal, new USD(heldUSD), answering);
-  else if (refusal !== undefined) giveBackAhead(block, answering.now);
-  else admitAsked(account, step, answering);
+  if (step.asked.length > 0 && refusal !== undefined) refused(account, step, refusal, new USD(heldUSD), hooks);
+  else if (refusal !== undefined) giveBackAhead(block, hooks.now);
+  else admitAsked(account, step, hooks);
 }
 
 /** Nobody waits, and there is no room for what is held ahead: until it is given back, nobody draws on it. */
@@ -106,7 +106,7 @@ function gone(
   account: Account,
   step: Asked & { readonly used: Unposted },
   result: OperationResult,
-  answering: Answering,
+  hooks: Answering,
 ): void {
   const { block, used } = step;
   const lost = used.costUSD.plus(block.unposted.costUSD).toFixed();
@@ -114,11 +114,11 @@ function gone(
   block.state = 'Gone';
   account.blocks.delete(block.payer.id);
   if (result.outcome !== 'Nothing' || result.why !== 'Gone') account.releases.add(step.key);
-  answering.onProblem(`block ${step.key} of ${account.org} is gone: ${lost} USD of requests are not charged`);
+  hooks.onProblem(`block ${step.key} of ${account.org} is gone: ${lost} USD of requests are not charged`);
   const waiting = [...block.waiting];
   leave(account, block, waiting);
   for (const one of waiting) one.refuse(notNow('what was held for it has been released'));
-  answering.onGone(block.payer);
+  hooks.onGone(block.payer);
 }
 
 function forgetPosted(account: Account, { costUSD, requests }: Unposted): void {
@@ -126,16 +126,16 @@ function forgetPosted(account: Account, { costUSD, requests }: Unposted): void {
   account.unposted = { ...left, costUSD: left.costUSD.minus(costUSD), requests: left.requests - requests };
 }
 
-function admitAsked(account: Account, { block, asked }: Asked, answering: Answering): void {
-  block.fitting = undefined;
+function admitAsked(account: Account, { block, asked }: Asked, hooks: Answering): void {
   if (asked.length === 0) return;
+  block.fitting = undefined;
   for (const one of asked) {
     // Some have been told meanwhile to try again.
     if (!block.waiting.has(one)) continue;
     if (freeOf(block).lt(one.amountUSD)) break;
     leave(account, block, [one]);
-    one.admit(answering.admit(block, one.amountUSD));
-    noteFunded(account, block.payer, one.amountUSD, answering);
+    one.admit(hooks.admit(block, one.amountUSD));
+    noteFunded(account, block.payer, one.amountUSD, hooks);
   }
 }
 
@@ -145,9 +145,9 @@ export function leave(account: Account, block: Block, some: readonly Waiting[]):
 }
 
 /** `heldUSD`: what it has now. */
-function refused(account: Account, step: Asked, refusal: HoldRefusal, heldUSD: USD, answering: Answering): void {
+function refused(account: Account, step: Asked, refusal: HoldRefusal, heldUSD: USD, hooks: Answering): void {
   const { block } = step;
-  const { now } = answering;
+  const { now } = hooks;
   const tries = step.last ? (block.refusal?.tries ?? 0) : 0;
   const isKnown = step.last && block.refusal?.by.counter === refusal.counter;
   block.shortUntil = now + SHORT_MS;
@@ -167,9 +167,9 @@ function refused(account: Account, step: Asked, refusal: HoldRefusal, heldUSD: U
   block.idleSince = now;
   for (const one of asked) {
     one.refuse(noMoney(block.payer, refusal, one.amountUSD, room));
-    noteUnfunded(account, block.payer, refusal, one.amountUSD, answering);
+    noteUnfunded(account, block.payer, refusal, one.amountUSD, hooks);
   }
-  if (asked.length > 0) answering.onRefused(account.org, refusal, asked.length);
+  if (asked.length > 0) hooks.onRefused(account.org, refusal, asked.length);
 }
 
 /** As many as fit, in order. */
@@ -184,29 +184,23 @@ export function fittingIn<One extends { readonly amountUSD: USD }>(room: USD, as
   return fitting;
 }
 
-function noteUnfunded(
-  account: Account,
-  payer: BlockPayer,
-  by: HoldRefusal,
-  amountUSD: USD,
-  answering: Answering,
-): void {
+function noteUnfunded(account: Account, payer: BlockPayer, by: HoldRefusal, amountUSD: USD, hooks: Answering): void {
   const known = account.unfunded.get(payer.id);
   if (known === undefined && account.unfunded.size >= MOST_UNFUNDED) return;
-  account.unfunded.set(payer.id, { counter: by.counter, amountUSD, at: answering.now });
-  if (known?.counter !== by.counter) answering.onFunding(payer, by);
+  account.unfunded.set(payer.id, { counter: by.counter, amountUSD, at: hooks.now });
+  if (known?.counter !== by.counter) hooks.onFunding(payer, by);
 }
 
 export function noteFunded(
   account: Account,
   payer: BlockPayer,
   amountUSD: USD,
-  answering: Pick<Answering, 'now' | 'onFunding'>,
+  hooks: Pick<Answering, 'now' | 'onFunding'>,
 ): void {
   const known = account.unfunded.get(payer.id);
-  if (known === undefined || (amountUSD.lt(known.amountUSD) && answering.now - known.at < RESTORED_MS)) return;
+  if (known === undefined || (amountUSD.lt(known.amountUSD) && hooks.now - known.at < RESTORED_MS)) return;
   account.unfunded.delete(payer.id);
-  answering.onFunding(payer, undefined);
+  hooks.onFunding(payer, undefined);
 }
 
 /** All that this org has used and nobody has posted (USD). */

@@ -1,5 +1,5 @@
 /**
- * Plans one call of the ledger for an org: at most one step for each block. First those give back that share a counter on which a request of
+ * Plans one call of the ledger for an org: one step for each block, or two where it gives back for others and asks itself. First those give back that share a counter on which a request of
  * another waits, then what waits is asked for, then what was used is posted, what is idle is given back, and requests without a charge are
  * counted. What a step takes from its block for the time of the call is put back by `putBack` when nothing was written.
  *
@@ -8,7 +8,7 @@
  * I10: MOST_STEPS a call; the rest has the next one.
  */
 import { BLOCK_TERMS } from '../../../src/money/draw.js';
-import type { MoneyOperation } from '../../../src/money/operation.js';
+import type { HoldRefusal, MoneyOperation } from '../../../src/money/operation.js';
 import { sumUSD, USD, ZERO } from '../../../src/money/usd.js';
 import { sharesCounter, SHORT_MS, slackOf } from './slack.js';
 import { freeOf, isNothing, NOTHING, plus, type Account, type Block, type Unposted, type Waiting } from './state.js';
@@ -49,12 +49,12 @@ export function planSteps(account: Account, now: number, closing: boolean): read
   const last = asking.filter((block) => isLast(block, now));
 
   const givers = giversFor(last, blocks, now);
-  for (const block of givers) if (hasRoom()) add(block, drawOf(block, account, now, { last: false }));
+  for (const block of givers) if (hasRoom()) add(block, drawOf(block, account, now, { last: false, nobody: true }));
   // Where not all have given back yet, nobody is refused yet.
-  const asks = hasRoom() ? asking : asking.filter((block) => !last.includes(block));
-  for (const block of asks) {
-    if (!hasRoom() || planned.has(block)) continue;
-    const how = { last: last.includes(block) };
+  const others = asking.filter((block) => !last.includes(block));
+  for (const block of hasRoom() ? [...last, ...others] : others) {
+    if (!hasRoom()) break;
+    const how = { last: last.includes(block), again: planned.has(block) };
     add(block, block.state === 'Absent' ? placeOf(block, account, now, how) : drawOf(block, account, now, how));
   }
   for (const block of blocks) {
@@ -86,7 +86,7 @@ export function nextStepAt(account: Account): number {
   return at;
 }
 
-/** Nothing of this step was written. */
+/** Nothing of this step was written. Precondition: those behind it are put back. */
 export function putBack(account: Account, step: Step): void {
   switch (step.type) {
     case 'Place':
@@ -112,19 +112,29 @@ function isIdle({ running, waiting, unposted, idleSince }: Block, now: number): 
   return running === 0 && waiting.size === 0 && isNothing(unposted) && now - idleSince >= IDLE_MS;
 }
 
-/** Blocks that hold something ahead where these were refused. They hold nothing ahead for a while. */
+/** Blocks that hold something ahead where others were refused. They hold nothing ahead for a while. */
 function giversFor(refused: readonly Block[], blocks: readonly Block[], now: number): readonly Block[] {
-  const refusals = refused.flatMap(({ refusal }) => (refusal === undefined ? [] : [refusal.by]));
-  if (refusals.length === 0) return [];
-  const sharing = blocks.filter(
-    (block) => !refused.includes(block) && refusals.some((refusal) => sharesCounter(block, refusal, now)),
+  // One of each counter, and the only block that it refused.
+  const refusals = new Map<string, { readonly by: HoldRefusal; readonly only: Block | undefined }>();
+  for (const block of refused) {
+    if (block.refusal === undefined) continue;
+    const { by } = block.refusal;
+    refusals.set(by.counter, { by, only: refusals.has(by.counter) ? undefined : block });
+  }
+  if (refusals.size === 0) return [];
+  const sharing = blocks.filter((block) =>
+    [...refusals.values()].some(({ by, only }) => only !== block && sharesCounter(block, by, now)),
   );
   for (const block of sharing) block.shortUntil = Math.max(block.shortUntil, now + SHORT_MS);
-  return sharing.filter((block) => block.state === 'Standing' && freeOf(block).gt(0));
+  return sharing.filter((block) => block.state === 'Standing' && (block.tooMuch || freeOf(block).gt(0)));
 }
 
 interface How {
   readonly last: boolean;
+  /** Those that wait are asked for by another step behind this one. */
+  readonly nobody?: boolean;
+  /** It is such another step. */
+  readonly again?: boolean;
   /** It is to hold nothing from then on. */
   readonly nothing?: boolean;
 }
@@ -147,7 +157,7 @@ function placeOf(block: Block, account: Account, now: number, how: How): Step {
 
 function drawOf(block: Block, account: Account, now: number, how: How): Step {
   const { key, unposted: used, payer, heldUSD: heldBefore } = block;
-  const asked = how.nothing === true ? [] : askedOf(block, how);
+  const asked = how.nothing === true || how.nobody === true ? [] : askedOf(block, how);
   const claimed = block.reservedUSD.plus(sumUSD(asked.map(({ amountUSD }) => amountUSD)));
   const heldUSD = how.nothing === true ? ZERO : claimed.plus(aheadOf(block, account, now, how));
   const { costUSD, ...counts } = used;
@@ -160,7 +170,7 @@ function drawOf(block: Block, account: Account, now: number, how: How): Step {
   const amounts = { usedUSD: costUSD.toFixed(), holdUSD: heldUSD.toFixed() };
   return {
     ...{ type: 'Draw', block, key, asked, last: how.last, heldUSD, used, heldBefore },
-    operation: { op: 'Draw', key, draw: block.draws + 1, ...amounts, use },
+    operation: { op: 'Draw', key, draw: block.draws + (how.again === true ? 2 : 1), ...amounts, use },
   };
 }
 

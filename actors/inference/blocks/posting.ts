@@ -103,15 +103,15 @@ export function openPosting(account: Account, deps: PostingDeps): Posting {
     switch (result.outcome) {
       case 'Committed': {
         pause = 0;
-        const answering = { ...deps, now: deps.now() };
+        const hooks = { ...deps, now: deps.now() };
         steps.forEach((step, i) => {
           const one = result.results[i];
-          if (one !== undefined) answer(account, step, one, answering);
+          if (one !== undefined) answer(account, step, one, hooks);
         });
         return;
       }
       case 'Unavailable':
-        for (const step of steps) {
+        for (const step of steps.toReversed()) {
           putBack(account, step);
           if ('asked' in step) refuseAll(step.asked, result.message);
         }
@@ -123,7 +123,7 @@ export function openPosting(account: Account, deps: PostingDeps): Posting {
         return;
       case 'Unknown':
       case 'Fenced':
-        for (const step of steps) putBack(account, step);
+        for (const step of steps.toReversed()) putBack(account, step);
         return deps.onEnd(result.outcome === 'Fenced' ? 'another process leads' : result.message);
     }
   }

@@ -23,10 +23,10 @@ export interface Reserving {
 }
 
 /** Precondition: the block has the amount free. */
-export function reserve(account: Account, block: Block, amountUSD: USD, reserving: Reserving): Reservation {
+export function reserve(account: Account, block: Block, amountUSD: USD, hooks: Reserving): Reservation {
   block.reservedUSD = block.reservedUSD.plus(amountUSD);
   block.running += 1;
-  reserving.onRunning(block, 1);
+  hooks.onRunning(block, 1);
   let soFar = ZERO;
   let over = false;
 
@@ -34,7 +34,7 @@ export function reserve(account: Account, block: Block, amountUSD: USD, reservin
   function move(costUSD: USD, ended: Unposted, within: (now: number) => number): void {
     const more = USD.max(0, USD.min(costUSD, amountUSD).minus(soFar));
     if (block.state === 'Gone' || (more.isZero() && isNothing(ended))) return;
-    const now = reserving.now();
+    const now = hooks.now();
     soFar = soFar.plus(more);
     block.reservedUSD = block.reservedUSD.minus(more);
     noteSpend(block, more, now);
@@ -42,12 +42,12 @@ export function reserve(account: Account, block: Block, amountUSD: USD, reservin
     if (block.state === 'Absent') {
       // A request that could cost nothing needs no hold.
       addCount(account, block.payer.endpoint, use);
-      reserving.onDue(account, now);
+      hooks.onDue(account, now);
       return;
     }
     addUnposted(account, block, use, now);
     block.postAt = Math.min(block.postAt, within(now));
-    reserving.onDue(account, block.postAt);
+    hooks.onDue(account, block.postAt);
   }
 
   return {
@@ -62,9 +62,9 @@ export function reserve(account: Account, block: Block, amountUSD: USD, reservin
       move(costUSD, ended, (now) => now + POST_WITHIN_MS);
       block.reservedUSD = block.reservedUSD.minus(amountUSD.minus(soFar));
       block.running -= 1;
-      block.idleSince = reserving.now();
-      reserving.onRunning(block, -1);
-      reserving.onDue(account, reserving.now() + POST_WITHIN_MS);
+      block.idleSince = hooks.now();
+      hooks.onRunning(block, -1);
+      hooks.onDue(account, hooks.now() + POST_WITHIN_MS);
       return soFar;
     },
   };

@@ -81,15 +81,22 @@ interface Running {
 interface Asking {
   readonly endpoint: string;
   readonly amount: USD;
-  /** The least room that there was since it asked. */
-  room: USD;
+  /** How much there was at each moment since it asked, and what else was asked for then. */
+  readonly seen: Moment[];
   admitted: boolean;
 }
 
-interface Refused {
-  readonly one: Asking;
-  /** Before it in its queue, or in those of other endpoints: where they are admitted, it was for them that it was refused. */
+interface Moment {
+  readonly room: USD;
+  /** Before it in its queue, or in those of other endpoints: what is admitted of them was taken then. */
   readonly others: readonly Asking[];
+}
+
+function wasPoor({ amount, seen }: Asking): boolean {
+  return seen.some(({ room, others }) => {
+    const taken = others.filter(({ admitted }) => admitted).map((other) => other.amount);
+    return taken.reduce((left, one) => left.minus(one), room).lt(amount);
+  });
 }
 
 /** What a plain sum over all requests says. */
@@ -111,7 +118,13 @@ function openModel(limits: { total: USD; readonly caps: Readonly<Record<string, 
   return {
     ...{ running, asking, spent, claimed, room },
     look() {
-      for (const one of asking) one.room = USD.min(one.room, room(one.endpoint));
+      const before: Asking[] = [];
+      for (const one of asking) {
+        const elsewhere = [...asking].filter(({ endpoint }) => endpoint !== one.endpoint);
+        const ahead = before.filter(({ endpoint }) => endpoint === one.endpoint);
+        one.seen.push({ room: room(one.endpoint), others: [...elsewhere, ...ahead] });
+        before.push(one);
+      }
     },
   };
 }
@@ -120,8 +133,8 @@ async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-async function run(given: readonly Step[], withLimits: boolean): Promise<void> {
-  const steps = withLimits ? given : given.filter((one) => one.do !== 'limit');
+async function run(all: readonly Step[], withLimits: boolean): Promise<void> {
+  const steps = withLimits ? all : all.filter((one) => one.do !== 'limit');
   const { book, ledger, lose, now } = openLedger();
   const limits = { total: cents(100), caps: { f: cents(40) } };
   const setLimit = (): void =>
@@ -145,11 +158,11 @@ async function run(given: readonly Step[], withLimits: boolean): Promise<void> {
   });
   const { blocks } = opened;
   const asked: Promise<void>[] = [];
-  const refused: Refused[] = [];
+  const refused: Asking[] = [];
   let lowered = false;
 
   function draw(endpoint: string, amount: USD): void {
-    const one: Asking = { endpoint, amount, room: model.room(endpoint), admitted: false };
+    const one: Asking = { endpoint, amount, seen: [], admitted: false };
     const admit = (reservation: Reservation): void => {
       model.asking.delete(one);
       one.admitted = true;
@@ -159,13 +172,13 @@ async function run(given: readonly Step[], withLimits: boolean): Promise<void> {
       model.look();
     };
     const refuse = (error: unknown): void => {
-      const all = [...model.asking];
       model.asking.delete(one);
       if (!(error instanceof RefusalError)) wrong.push(String(error));
       else if (error.refusal.code === 'Unavailable') return;
-      else refused.push({ one, others: all.filter((other, i) => other.endpoint !== endpoint || i < all.indexOf(one)) });
+      else refused.push(one);
     };
     model.asking.add(one);
+    model.look();
     const answer = blocks.draw(payerOf(endpoint), amount);
     if (answer instanceof Promise) asked.push(answer.then(admit, refuse));
     else admit(answer);
@@ -210,11 +223,11 @@ async function run(given: readonly Step[], withLimits: boolean): Promise<void> {
   }
   await Promise.all(asked);
   lose(false);
-  for (const { one, others } of refused) {
-    const taken = others.filter(({ admitted }) => admitted).reduce((sum, { amount }) => sum.plus(amount), new USD(0));
-    if (one.room.minus(taken).gte(one.amount))
-      wrong.push(`a wrong no to ${one.amount.toFixed()} with ${one.room.toFixed()} less ${taken.toFixed()}`);
-  }
+  for (const one of refused)
+    if (!wasPoor(one)) {
+      const least = USD.min(cents(1_000), ...one.seen.map(({ room }) => room));
+      wrong.push(`a wrong no to ${one.amount.toFixed()} with ${least.toFixed()} at least`);
+    }
   for (const { endpoint, amount, reservation } of model.running.splice(0)) {
     reservation.settle(amount, TOKENS);
     model.spent.set(endpoint, (model.spent.get(endpoint) ?? new USD(0)).plus(amount));

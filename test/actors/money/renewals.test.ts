@@ -138,6 +138,14 @@ test('holds of a new Budget are renewed behind those that are due, whatever has 
   }
 });
 
+test('of blocks, on which requests to models draw, nobody is told anything: no work of them could be stopped', async (t) => {
+  const { members, told } = await rounds(1, (_org, operations) => all(operations, REFUSED), {
+    o: [hold('block/1/e/1', 0), hold('work', 0)],
+  });
+  t.deepEqual(members, [['o', 2]], 'they are renewed as others');
+  t.deepEqual(told, [['work', 'FundingRefused']]);
+});
+
 test('a refused hold that has given money back tells that it ends earlier, and says nothing of less than a second', async (t) => {
   const ends = [90_000, 89_500, 30_000, 30_000];
   const { told } = await rounds(
