@@ -1,11 +1,19 @@
 /** What the leader clears away all the time: rows and blobs that are past their time. And it rewraps what an earlier master key sealed. */
 import type { Actors } from '../../actors/open.js';
+import { sweepUse } from '../../storage/inference/use.js';
+import type { Postgres } from '../../storage/postgres.js';
+import type { Clock } from '../../storage/store.js';
 import { runSweeps, storedSweeps, type Sweep } from '../../storage/run-sweeps.js';
 import { rewrapSecrets } from '../../storage/rewrap.js';
 import type { LeaderDeps } from './leader.js';
 
 const SWEEP_ROWS_MS = 60_000;
 const SWEEP_BLOBS_MS = 3_600_000;
+const SWEEP_USE_MS = 600_000;
+/** Statuses show the last 24 hours. */
+const USE_KEPT_MS = 25 * 3_600_000;
+/** Rows that are removed together. */
+const USES_AT_ONCE = 5_000;
 const EVENTS_KEPT_MS = 30 * 24 * 3_600_000;
 
 /** They go on until `stopping` is aborted. */
@@ -26,6 +34,7 @@ export function startSweeps(
       ...{ postgres, changes, responses, every, eventsKept: EVENTS_KEPT_MS, now: store.clock },
       onFloor: (floor) => actors.moveFloor(floor),
     }),
+    { name: 'use of models', every: SWEEP_USE_MS, run: (signal) => sweepUses(postgres, store.clock, signal) },
     {
       ...{ name: 'blobs', every: SWEEP_BLOBS_MS },
       run: (signal) => blobs.sweep(signal),
@@ -37,4 +46,9 @@ export function startSweeps(
     if (unreadable > 0)
       metrics.observe.problem('stored Secrets', `${unreadable} secret versions do not open with any master key here`);
   });
+}
+
+async function sweepUses(postgres: Postgres, clock: Clock, signal: AbortSignal): Promise<void> {
+  for (let removed = USES_AT_ONCE; removed === USES_AT_ONCE && !signal.aborted;)
+    removed = await sweepUse(postgres, clock() - USE_KEPT_MS, USES_AT_ONCE);
 }

@@ -5,8 +5,9 @@
  * into what is left, in their order, smaller ones behind a larger one too, are asked for alone, so that what comes behind them cannot refuse
  * them. The others are asked for again, and refused when none of them fits.
  *
- * A hold that is gone was released with its object, by its deletion or that of its project, and the use of it that was not posted is the
- * service's loss: to place another would leave money held by nobody (I7). Its waiting requests are told to try again, and find no endpoint then.
+ * A hold that is gone was released with its object, by its deletion or that of its project. What was used and not posted is charged all the same,
+ * by a hold that is placed, charged and released in one commit: else to delete an endpoint under its requests would make them free. Where there
+ * is no money left for it, it is the service's loss. Waiting requests are told to try again, and find no endpoint then.
  */
 import type { Drawn, HoldRefusal, OperationResult } from '../../../src/money/operation.js';
 import { sumUSD, USD, ZERO } from '../../../src/money/usd.js';
@@ -14,7 +15,8 @@ import type { BlockPayer, Reservation } from '../blocks.js';
 import type { Step } from './plan.js';
 import { noMoney, notNow } from './refusals.js';
 import { SHORT_MS } from './slack.js';
-import { freeOf, type Account, type Block, type Unposted, type Use, type Waiting } from './state.js';
+import { addOwed } from './reservation.js';
+import { freeOf, NOTHING, plus, type Account, type Block, type Unposted, type Use, type Waiting } from './state.js';
 
 /** A request asks so often while others give back for it. */
 const MOST_TRIES = 3;
@@ -39,7 +41,18 @@ type Asked = Extract<Step, { type: 'Place' | 'Draw' }>;
 export function answer(account: Account, step: Step, result: OperationResult, hooks: Answering): void {
   switch (step.type) {
     case 'Release':
+    case 'PlaceOwed':
       return;
+    case 'DrawOwed': {
+      const { payer, used } = step;
+      forgetPosted(account, used);
+      if (result.outcome === 'Applied') return;
+      const usd = used.costUSD.toFixed();
+      hooks.onProblem(
+        `${usd} USD of requests through ${payer.owner.name} of ${account.org}, which was deleted, find no money`,
+      );
+      return;
+    }
     case 'Count': {
       const { costUSD: _, ...use } = step.use;
       if (result.outcome === 'Applied') hooks.onPosted(account.org, step.uid, use, ZERO);
@@ -109,12 +122,12 @@ function gone(
   hooks: Answering,
 ): void {
   const { block, used } = step;
-  const lost = used.costUSD.plus(block.unposted.costUSD).toFixed();
   forgetPosted(account, block.unposted);
+  addOwed(account, block.payer, plus(used, block.unposted), hooks.now);
+  block.unposted = NOTHING;
   block.state = 'Gone';
   account.blocks.delete(block.payer.id);
   if (result.outcome !== 'Nothing' || result.why !== 'Gone') account.releases.add(step.key);
-  hooks.onProblem(`block ${step.key} of ${account.org} is gone: ${lost} USD of requests are not charged`);
   const waiting = [...block.waiting];
   leave(account, block, waiting);
   for (const one of waiting) one.refuse(notNow('what was held for it has been released'));

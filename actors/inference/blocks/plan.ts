@@ -10,6 +10,7 @@
 import { BLOCK_TERMS } from '../../../src/money/draw.js';
 import type { HoldRefusal, MoneyOperation } from '../../../src/money/operation.js';
 import { sumUSD, USD, ZERO } from '../../../src/money/usd.js';
+import type { BlockPayer } from '../blocks.js';
 import { sharesCounter, SHORT_MS, slackOf } from './slack.js';
 import { freeOf, isNothing, NOTHING, plus, type Account, type Block, type Unposted, type Waiting } from './state.js';
 
@@ -32,11 +33,24 @@ interface Asking {
 export type Step =
   | (Asking & { readonly type: 'Place' })
   | (Asking & { readonly type: 'Draw'; readonly used: Unposted; readonly heldBefore: USD })
+  /** The hold of what is owed, which is placed, charged and released in the same commit. */
+  | { readonly type: 'PlaceOwed'; readonly operation: MoneyOperation }
+  | {
+      readonly type: 'DrawOwed';
+      readonly payer: BlockPayer;
+      readonly used: Unposted;
+      readonly operation: MoneyOperation;
+    }
   | { readonly type: 'Release'; readonly key: string; readonly operation: MoneyOperation }
   | { readonly type: 'Count'; readonly uid: string; readonly use: Unposted; readonly operation: MoneyOperation };
 
 /** `closing`: everything is posted and given back. */
-export function planSteps(account: Account, now: number, closing: boolean): readonly Step[] {
+export function planSteps(
+  account: Account,
+  now: number,
+  closing: boolean,
+  newKey: (payer: BlockPayer) => string,
+): readonly Step[] {
   const steps: Step[] = [];
   const planned = new Set<Block>();
   const hasRoom = (): boolean => steps.length < MOST_STEPS - 1;
@@ -64,6 +78,11 @@ export function planSteps(account: Account, now: number, closing: boolean): read
     if (isDue && hasRoom()) add(block, drawOf(block, account, now, { last: false, nothing: closing }));
     else if (!isDue && (closing || isIdle(block, now))) giveUp(account, block);
   }
+  for (const [id, { payer, use }] of account.owed) {
+    if (steps.length > MOST_STEPS - 4) break;
+    account.owed.delete(id);
+    steps.push(...stepsForOwed(payer, use, newKey(payer)));
+  }
   for (const key of account.releases) {
     if (!hasRoom()) break;
     account.releases.delete(key);
@@ -76,7 +95,7 @@ export function planSteps(account: Account, now: number, closing: boolean): read
 
 /** Monotonic ms at which there is something to do, if nothing comes in between. Infinity: never. */
 export function nextStepAt(account: Account): number {
-  let at = account.releases.size > 0 ? -Infinity : Infinity;
+  let at = account.releases.size + account.owed.size > 0 ? -Infinity : Infinity;
   if (account.counts.size > 0) at = Math.min(at, account.countedAt + COUNT_EVERY_MS);
   for (const block of account.blocks.values()) {
     if (block.waiting.size > 0 || block.tooMuch) return -Infinity;
@@ -90,7 +109,13 @@ export function nextStepAt(account: Account): number {
 export function putBack(account: Account, step: Step): void {
   switch (step.type) {
     case 'Place':
+    case 'PlaceOwed':
       return;
+    case 'DrawOwed': {
+      const { payer, used } = step;
+      account.owed.set(payer.id, { payer, use: plus(used, account.owed.get(payer.id)?.use ?? NOTHING) });
+      return;
+    }
     case 'Draw':
       step.block.unposted = plus(step.used, step.block.unposted);
       step.block.heldUSD = step.heldBefore;
@@ -172,6 +197,17 @@ function drawOf(block: Block, account: Account, now: number, how: How): Step {
     ...{ type: 'Draw', block, key, asked, last: how.last, heldUSD, used, heldBefore },
     operation: { op: 'Draw', key, draw: block.draws + (how.again === true ? 2 : 1), ...amounts, use },
   };
+}
+
+/** I7: the hold lives within one commit, so that it is nobody's when its object is gone. */
+function stepsForOwed(payer: BlockPayer, used: Unposted, key: string): readonly Step[] {
+  const usedUSD = used.costUSD.toFixed();
+  const about = { key, owner: payer.owner, payer: payer.payer, terms: BLOCK_TERMS, amountUSD: usedUSD };
+  return [
+    { type: 'PlaceOwed', operation: { op: 'Place', ...about } },
+    { type: 'DrawOwed', payer, used, operation: { op: 'Draw', key, draw: 1, usedUSD, holdUSD: '0' } },
+    { type: 'Release', key, operation: { op: 'Release', key } },
+  ];
 }
 
 /** Its payer has another block from its next request on. Nothing more is charged to this one. */

@@ -75,7 +75,7 @@ export function openPosting(account: Account, deps: PostingDeps): Posting {
     // Also when the ledger should never answer.
     if (busy) return by(waitsSince + LONGEST_WAIT_MS);
     if (now < notBefore) return by(Math.min(notBefore, waitsSince + LONGEST_WAIT_MS));
-    const steps = planSteps(account, now, closing);
+    const steps = planSteps(account, now, closing, deps.newKey);
     if (steps.length > 0) {
       busy = true;
       by(waitsSince + LONGEST_WAIT_MS);

@@ -3,7 +3,7 @@
  * reserved. One owner, one end: `settle` gives back the rest, and everything after it does nothing.
  */
 import { USD, ZERO } from '../../../src/money/usd.js';
-import type { Reservation } from '../blocks.js';
+import type { BlockPayer, Reservation } from '../blocks.js';
 import { noteSpend } from './slack.js';
 import { isNothing, NOTHING, plus, type Account, type Block, type Unposted } from './state.js';
 
@@ -33,12 +33,18 @@ export function reserve(account: Account, block: Block, amountUSD: USD, hooks: R
   /** What is more than the service has posted for it before. */
   function move(costUSD: USD, ended: Unposted, within: (now: number) => number): void {
     const more = USD.max(0, USD.min(costUSD, amountUSD).minus(soFar));
-    if (block.state === 'Gone' || (more.isZero() && isNothing(ended))) return;
+    if (more.isZero() && isNothing(ended)) return;
     const now = hooks.now();
     soFar = soFar.plus(more);
     block.reservedUSD = block.reservedUSD.minus(more);
     noteSpend(block, more, now);
     const use = { ...ended, costUSD: more };
+    if (block.state === 'Gone') {
+      // What was produced is charged, though its hold went with its object.
+      addOwed(account, block.payer, use, now);
+      hooks.onDue(account, now);
+      return;
+    }
     if (block.state === 'Absent') {
       // A request that could cost nothing needs no hold.
       addCount(account, block.payer.endpoint, use);
@@ -72,6 +78,21 @@ export function reserve(account: Account, block: Block, amountUSD: USD, hooks: R
 
 function addUnposted(account: Account, block: Block, use: Unposted, now: number): void {
   block.unposted = plus(block.unposted, use);
+  noteUnposted(account, use, now);
+}
+
+/** I10: payers whose use is owed; of further ones it is lost. Its object is gone: no more than a few wait for the next call at a time. */
+const MOST_OWED = 1_000;
+
+/** Use that is charged without a hold of before. */
+export function addOwed(account: Account, payer: BlockPayer, use: Unposted, now: number): void {
+  const known = account.owed.get(payer.id);
+  if (known === undefined && account.owed.size >= MOST_OWED) return;
+  account.owed.set(payer.id, { payer, use: plus(known?.use ?? NOTHING, use) });
+  noteUnposted(account, use, now);
+}
+
+function noteUnposted(account: Account, use: Unposted, now: number): void {
   const { costUSD, requests, since } = account.unposted;
   account.unposted = {
     ...{ costUSD: costUSD.plus(use.costUSD), requests: requests + use.requests, since: Math.min(since, now) },

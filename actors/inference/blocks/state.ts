@@ -102,6 +102,8 @@ export interface Account {
   readonly org: string;
   /** By the payer's id. */
   readonly blocks: Map<string, Block>;
+  /** Use of payers whose hold was released with its object before it was posted, by the payer's id. */
+  readonly owed: Map<string, { readonly payer: BlockPayer; readonly use: Unposted }>;
   /** Use that no block is charged for, by InferenceEndpoint. */
   readonly counts: Map<string, Unposted>;
   /** Monotonic ms: when they were posted last. */
@@ -119,7 +121,7 @@ export interface Account {
 
 export function newAccount(org: string): Account {
   return {
-    ...{ org, blocks: new Map(), counts: new Map(), countedAt: 0, waiting: 0, releases: new Set() },
+    ...{ org, blocks: new Map(), owed: new Map(), counts: new Map(), countedAt: 0, waiting: 0, releases: new Set() },
     ...{ unposted: { costUSD: ZERO, requests: 0, since: Infinity }, shortUntil: 0, unfunded: new Map() },
   };
 }

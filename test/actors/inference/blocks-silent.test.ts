@@ -88,7 +88,7 @@ test('a request waits for a silent ledger for twelve seconds at most, and at mos
   // Of another block, so that it does not wait itself.
   void drawing(blocks, payerOf('f'), '0.01');
   await until(async () => {
-    blocks.count({ org: 'o-1', endpoint: 'e' });
+    blocks.count({ org: 'o-1', endpoint: 'e' }, 'Failed');
     return (await Promise.race([first, Promise.resolve(undefined)])) !== undefined;
   });
   t.like(await first, NOT_NOW);

@@ -212,17 +212,34 @@ test('a request that can cost nothing needs no hold, and is no error when it has
   t.is(await countOf(f, 'holds'), 0);
 });
 
-test('a block whose endpoint was deleted charges nothing more, says so with its figure, and places no other', async (t) => {
+test('requests whose endpoint is deleted under them are charged what they produced, and no hold stays for them', async (t) => {
   const { blocks, f, gone, problems } = await open(t);
+  await apply(f, budget('b', '1'));
+  const [running, ended] = [await drawn(blocks, payerOf('e'), '0.3'), await drawn(blocks, payerOf('e'), '0.3')];
+  const [[key] = ['']] = await f.store.postgres.readRows<[string]>({ name: 'key', text: 'SELECT key FROM holds' });
+  await apply(f, { op: 'Release', key });
+  ended.settle(usd('0.2'), TOKENS);
+  await until(() => gone.length === 1);
+  t.deepEqual(gone, ['e']);
+  await until(async () => (await figures(f, 'budget/b/total')).spent === '0.2');
+  running.settle(usd('0.25'), TOKENS);
+  await until(async () => (await figures(f, 'budget/b/total')).spent === '0.45');
+  t.is((await figures(f, 'cost/e')).spent, '0.45');
+  t.is(await countOf(f, 'holds'), 0);
+  t.deepEqual(problems, []);
+});
+
+test('what a deleted endpoint owes and nobody has money for is said with its figure, and passes no limit', async (t) => {
+  const { blocks, f, problems } = await open(t);
+  await apply(f, budget('b', '0.35'));
   const running = await drawn(blocks, payerOf('e'), '0.3');
   const [[key] = ['']] = await f.store.postgres.readRows<[string]>({ name: 'key', text: 'SELECT key FROM holds' });
   await apply(f, { op: 'Release', key });
-  running.settle(usd('0.2'), TOKENS);
-  await until(() => gone.length === 1);
-  t.deepEqual(gone, ['e']);
-  t.regex(problems.join(), /is gone: 0\.2 USD of requests are not charged/);
-  t.is(await countOf(f, 'holds'), 0);
-  t.is((await figures(f, 'cost/e')).spent, '0');
+  await apply(f, budget('b', '0.1'));
+  running.settle(usd('0.3'), TOKENS);
+  await until(() => problems.length > 0);
+  t.regex(problems.join(), /^0\.3 USD of requests through e of o-1, which was deleted, find no money$/);
+  t.deepEqual(await figures(f, 'budget/b/total'), { spent: '0', held: '0' });
 });
 
 test('when the service ends, what runs is charged what it has cost so far, all holds are given back, and nothing is drawn any more', async (t) => {
