@@ -34,7 +34,7 @@ export async function answerWhole(
     bytes = await readAll(opened);
     answer = JSON.parse(bytes.toString('utf8'));
   } catch {
-    opened.ended(x.gone.aborted ? 'Left' : 'Broken');
+    opened.ended(x.res.destroyed ? 'Left' : 'Broken');
     throw failed(undefined);
   }
   const error = dialect.readError(answer);

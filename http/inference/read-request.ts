@@ -2,6 +2,7 @@
  * Reads a call's body and says what it asks for. Bodies of real turns reach 12 MiB; a large one is parsed when it is its org's turn
  * (`heavy-turns.ts`), so that it holds up nobody for longer than its own parsing.
  */
+import { isUtf8 } from 'node:buffer';
 import { refuse } from '../../src/api/refusal.js';
 import type { Dialect, InferenceRequest, Operation } from '../../src/engines/inference/dialects/dialect.js';
 import type { Exchange } from '../exchange.js';
@@ -57,12 +58,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
 function decode(bytes: Buffer): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw refuse('BadRequest', 'the body is not UTF-8', { fix: 'Send the JSON in UTF-8.' });
-  }
+  if (isUtf8(bytes)) return bytes.toString('utf8');
+  throw refuse('BadRequest', 'the body is not UTF-8', { fix: 'Send the JSON in UTF-8.' });
 }

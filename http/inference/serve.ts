@@ -139,8 +139,9 @@ async function forward(
   const { inference, streams, clock } = context;
   const giveUp = new AbortController();
   const abort = (): void => giveUp.abort(GIVEN_UP);
-  x.gone.addEventListener('abort', abort, { once: true });
-  if (x.gone.aborted) abort();
+  // One signal for the client and for all else that ends the request: two of them cost as much as reading it.
+  x.res.once('close', abort);
+  if (x.res.destroyed) abort();
   let revoked: RefusalError | undefined;
   let unfollow = (): void => undefined;
   const leave = streams.add(x, {
@@ -190,7 +191,7 @@ async function forward(
   } finally {
     unfollow();
     leave();
-    x.gone.removeEventListener('abort', abort);
+    x.res.off('close', abort);
   }
 }
 
