@@ -12,6 +12,7 @@ import { openDeadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
 import { openHeavyTurns } from './heavy-turns.js';
 import { openRates } from './rate.js';
+import { openInferenceMetrics } from './inference/metrics.js';
 import { openInflightIdempotency } from './resources/inflight-idempotency.js';
 import { openRevocation, type Revocation } from './revocation.js';
 import type { ServerContext } from './server-context.js';
@@ -77,6 +78,7 @@ export function openServerContext(deps: HttpDeps, draining: () => boolean): Open
     toolProcesses: openToolProcesses(deps.commands),
     renderings: openRenderings(deps.config.group, deps.clock),
     inflightIdempotency: openInflightIdempotency(),
+    inferenceMetrics: openInferenceMetrics(deps.metrics),
     draining,
   };
   return {

@@ -9,6 +9,7 @@ import type { Connections } from './connections.js';
 import type { DecodedObjects } from './decoded-objects.js';
 import type { Deadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
+import type { InferenceMetrics } from './inference/metrics.js';
 import type { InflightIdempotency } from './resources/inflight-idempotency.js';
 import type { Renderings } from './table/rendering.js';
 import type { HeavyTurns } from './heavy-turns.js';
@@ -36,6 +37,7 @@ export interface ServerContext extends HttpDeps {
   readonly deadlines: Deadlines;
   readonly renderings: Renderings;
   readonly inflightIdempotency: InflightIdempotency;
+  readonly inferenceMetrics: InferenceMetrics;
   readonly streams: Streams;
   /** What waits in memory for watches. */
   readonly waiting: Waiting;

@@ -32,6 +32,16 @@ export interface Blocks {
   count(payer: Pick<BlockPayer, 'org' | 'endpoint'>, how: 'Failed' | 'Done'): void;
   /** Requests that run now through an InferenceEndpoint. */
   running(endpoint: string): number;
+  /** For metrics. */
+  figures(): BlockFigures;
   /** Posts what is left and gives all holds back. */
   close(): Promise<void>;
+}
+
+export interface BlockFigures {
+  readonly blocks: number;
+  /** Requests that wait for the ledger. */
+  readonly waiting: number;
+  /** Of all orgs: used, and not known to be posted. */
+  readonly unpostedUSD: USD;
 }

@@ -5,7 +5,7 @@
  * A request leaves its place in flight once it is read: it waits for a model then, for minutes perhaps, and is counted among the streams
  * (`streams.ts`), which bounds those of a key and an org, and ends with its credential.
  */
-import { refuse, type RefusalError } from '../../src/api/refusal.js';
+import { refuse, type Refusal, type RefusalError } from '../../src/api/refusal.js';
 import type { Dialect, InferenceRequest, Operation } from '../../src/engines/inference/dialects/dialect.js';
 import { DIALECT_BY_NAME, dialectFor } from '../../src/engines/inference/dialects/index.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
@@ -23,6 +23,7 @@ import { answerWhole } from './answer.js';
 import { readCall, type InferenceCall } from './call.js';
 import { refuseTwoKeys } from './credential.js';
 import { answerHeaders, answerInferenceError, UpstreamRefusal } from './errors.js';
+import { outcomeOfStatus, type MeasuredRequest } from './metrics.js';
 import { serveModels } from './models.js';
 import { readRequest } from './read-request.js';
 import { answerStream } from './stream.js';
@@ -47,6 +48,7 @@ export async function serveInference(x: Exchange, context: ServerContext): Promi
   const isModels = operation === '/v1/models';
   const spoken = x.header('anthropic-version') === undefined ? 'OpenAI' : 'Anthropic';
   const dialect = operation === '/v1/models' ? DIALECT_BY_NAME[spoken] : dialectFor(operation);
+  const measured = operation === '/v1/models' ? undefined : context.inferenceMetrics.begin(operation);
   try {
     gate(x, context);
     refuseTwoKeys(x.req);
@@ -55,10 +57,11 @@ export async function serveInference(x: Exchange, context: ServerContext): Promi
     if (identity === undefined) await admit(x, context, x.req.headers.authorization);
     else admitAs(x, context, identity);
     if (x.method !== method) throw methodNotAllowed(x, [method]);
-    if (operation === '/v1/models') await listModels(x, context, call);
-    else await serveOperation(x, context, call, operation, dialect);
+    if (operation === '/v1/models' || measured === undefined) await listModels(x, context, call);
+    else await serveOperation(x, context, call, { operation, dialect, measured });
   } catch (error) {
     x.failedWith = answerInferenceError(x, error, dialect, context.log, context.clock());
+    measured?.ended(outcomeOfStatus(x.failedWith));
   }
 }
 
@@ -77,12 +80,17 @@ async function listModels(x: Exchange, { inference }: ServerContext, call: Infer
   serveModels(x, inference, call, target.model.name);
 }
 
+interface Served {
+  readonly operation: Operation;
+  readonly dialect: Dialect;
+  readonly measured: MeasuredRequest;
+}
+
 async function serveOperation(
   x: Exchange,
   context: ServerContext,
   call: InferenceCall,
-  operation: Operation,
-  dialect: Dialect,
+  { operation, dialect, measured }: Served,
 ): Promise<void> {
   const { inference } = context;
   const { caller } = x;
@@ -90,6 +98,7 @@ async function serveOperation(
   const { request, bytes } = await readRequest(x, context, dialect, operation);
   const found = inference.find(caller, { endpoint: call.endpoint, model: request.model });
   const target = found instanceof Promise ? await found : found;
+  measured.names(target.model.name);
   let bounds: Bounds;
   try {
     checkAbilities(target, request);
@@ -99,9 +108,9 @@ async function serveOperation(
     throw error;
   }
   const admission = inference.admit(target, bounds);
-  const admitted = admission instanceof Promise ? await admission : admission;
+  const admitted = measured.admitted(admission instanceof Promise ? await admission : admission);
   try {
-    await forward(x, context, { dialect, request, target, bounds, admitted });
+    await forward(x, context, { dialect, request, target, bounds, admitted, measured });
   } finally {
     // What was not charged by then has failed.
     admitted.end(undefined);
@@ -129,12 +138,13 @@ interface Admitted {
   readonly target: InferenceTarget;
   readonly bounds: Bounds;
   readonly admitted: AdmittedRequest;
+  readonly measured: MeasuredRequest;
 }
 
 async function forward(
   x: Exchange,
   context: ServerContext,
-  { dialect, request, target, bounds, admitted }: Admitted,
+  { dialect, request, target, bounds, admitted, measured }: Admitted,
 ): Promise<void> {
   const { inference, streams, clock } = context;
   const giveUp = new AbortController();
@@ -165,6 +175,7 @@ async function forward(
     });
     if (revoked !== undefined) throw revoked;
     if (forwarded.outcome !== 'Answered') throw refusalOf(forwarded);
+    measured.opened(performance.now() - x.startedAt);
     const answer = {
       ...{
         dialect,
@@ -177,17 +188,15 @@ async function forward(
     };
     if (!request.stream) {
       await answerWhole(x, answer);
+      measured.ended(x.res.destroyed && !x.res.writableFinished ? 'Left' : 'Done');
       return;
     }
     // It registers itself anew, with what it needs to end a stream that has begun.
     leave();
-    await answerStream(x, context, {
-      ...answer,
-      abort,
-      endedBy: () => revoked?.refusal,
-      project: target.project,
-      outputTokens: bounds.outputTokens,
-    });
+    const { project } = target;
+    const { outputTokens } = bounds;
+    const endedBy = (): Refusal | undefined => revoked?.refusal;
+    measured.ended(await answerStream(x, context, { ...answer, abort, endedBy, project, outputTokens }));
   } finally {
     unfollow();
     leave();

@@ -37,11 +37,12 @@ export interface StreamedAnswer extends WholeAnswer {
   endedBy(): Refusal | undefined;
 }
 
+/** Answers how it ended. */
 export async function answerStream(
   x: Exchange,
   context: Pick<ServerContext, 'streams'>,
   answer: StreamedAnswer,
-): Promise<void> {
+): Promise<'Done' | 'Left' | 'Broken'> {
   const { dialect, request, opened, admitted, headers, counted, abort } = answer;
   const follower = dialect.follow(request, { costOf: (usage) => showUSD(admitted.priceOf(usage)) });
   const decoder = openSseDecoder(FRAMES);
@@ -111,12 +112,13 @@ export async function answerStream(
   opened.ended(whole ? 'Whole' : out.closed || stopped !== undefined ? 'Left' : 'Broken');
   const produced = whole || follower.outputBytes > 0 || (out.closed && follower.usage !== undefined);
   admitted.end(produced ? usageNow() : undefined);
-  if (out.closed) return;
+  if (out.closed) return whole ? 'Done' : 'Left';
   if (!whole) {
     const refusal = stopped ?? reasonOf(failed(state.is === 'Failed' ? state.error : undefined));
     out.write(dialect.errorFrame(dialectError(x, 503, refusal)));
   }
   x.res.end();
+  return whole ? 'Done' : 'Broken';
 }
 
 function isPastBound({ usage, outputBytes }: StreamFollower, bound: number): boolean {

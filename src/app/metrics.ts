@@ -1,8 +1,10 @@
-/** Metrics of everything behind HTTP. Labels are kinds and outcomes only: few, and never a name. */
+/** Metrics of everything behind HTTP. Labels are kinds, outcomes and names from the operator's file of upstreams: few, and never what a client names. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { ActorObserver, Actors } from '../../actors/open.js';
 import type { Auditor } from '../../actors/money/auditor.js';
+import type { Blocks } from '../../actors/inference/blocks.js';
 import type { Webhooks } from '../../actors/delivery/open.js';
+import type { InferenceRouter } from '../engines/inference/router.js';
 import type { DiskWatch } from './disk-space.js';
 import type { Log } from './log.js';
 import { openWorkMetrics, type WorkMetrics } from './work-metrics.js';
@@ -21,8 +23,11 @@ export interface Metrics {
   /** Figures that are read when the metrics are scraped, from the leader's parts. */
   follow(actors: Pick<Actors, 'health' | 'sizes'>, webhooks: Pick<Webhooks, 'state'>): void;
   followAuditor(auditor: Pick<Auditor, 'view'>): void;
+  followInference(router: Pick<InferenceRouter, 'upstreams'>, blocks: Pick<Blocks, 'figures'>): void;
   followDisk(disk: Pick<DiskWatch, 'free'>): void;
 }
+
+type UpstreamFigures = ReturnType<InferenceRouter['upstreams']>[number];
 
 export interface MetricsOptions {
   readonly log: Log;
@@ -135,6 +140,26 @@ export function openMetrics({ log, lostLines, version, pool, active }: MetricsOp
         'troupe_ledger_last_audit_timestamp_seconds',
         'When the last whole audit of the ledger ended; 0: none has since this process became the active one.',
         () => seconds(auditor.view().lastPass?.endTime ?? 0),
+      );
+    },
+    followInference(router, blocks) {
+      const ofUpstreams = (name: string, help: string, read: (upstream: UpstreamFigures) => number): void => {
+        registry.removeSingleMetric(name);
+        const made = new Gauge({
+          ...{ name, help, labelNames: ['upstream'], registers },
+          collect() {
+            for (const one of router.upstreams()) made.set({ upstream: one.name }, read(one));
+          },
+        });
+      };
+      ofUpstreams('troupe_upstream_in_flight', 'Requests under way at an upstream of models.', (one) => one.inFlight);
+      ofUpstreams('troupe_upstream_up', 'Whether an upstream serves one of its models now (1).', ({ up }) => Number(up));
+      gauge('troupe_inference_blocks', 'Holds that requests to models draw on.', () => blocks.figures().blocks);
+      gauge('troupe_inference_waiting', 'Requests to models that wait for the ledger.', () => blocks.figures().waiting);
+      gauge(
+        'troupe_inference_unposted_usd',
+        'USD that requests to models have used and that are not known to be posted; a killed process loses them.',
+        () => Number(blocks.figures().unpostedUSD.billionths) / 1e9,
       );
     },
     followDisk(disk) {

@@ -76,6 +76,7 @@ export async function openInference(
     onRefused: (org, refusal, times) => actors.refusedHolds(org, refusal, times),
     onGone: () => undefined,
   });
+  metrics.followInference(router, blocks);
   const usage = await openUsage({
     ...{ send, clock, onProblem, running: (uid: string) => blocks.running(uid) },
     rows: { readUse: (since, limit) => newestUse(postgres, since, limit) },

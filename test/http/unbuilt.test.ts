@@ -10,6 +10,7 @@ import {
 } from '../../http/routes/declared/index.js';
 import { openapiPath } from '../../http/routes/declared/declared.js';
 import { API_GROUP } from '../../src/brand.js';
+import { refuse } from '../../src/api/refusal.js';
 import { KINDS } from '../../src/kinds/index.js';
 import { USD } from '../../src/money/usd.js';
 import { BASE, bearer, IN_DEFAULT, KEYS, object, openTestApi, type TestApi } from './support/test-api.js';
@@ -48,6 +49,10 @@ const CASES: readonly Case[] = [
   ...DECLARED_ABSOLUTE.map(({ method, at: path }) => ({ method, path: filled(path), route: path })),
 ];
 
+function nothingToCall(): never {
+  throw refuse('NotFound', 'there is no such model');
+}
+
 async function withObjects(api: TestApi): Promise<void> {
   for (const { kind } of SUBRESOURCES) {
     const project = kind.scope === 'org' ? '' : 'default';
@@ -82,7 +87,7 @@ test('a Viewer is Forbidden to write and to go inside', async (t) => {
     const { status } = await api.call(path, { method, headers: bearer(KEYS.viewer) });
     if (verb !== 'read') t.is(status, 403, `${method} ${path}`);
   }
-  const invoke = await api.call('/v1/chat/completions', { method: 'POST', headers: bearer(KEYS.viewer) });
+  const invoke = await api.call('/v1/responses', { method: 'POST', headers: bearer(KEYS.viewer) });
   t.is(invoke.status, 403);
 });
 
@@ -118,6 +123,10 @@ test('every operation of the OpenAPI document is there: served, or 501', async (
       entries: async () => [],
     },
     commands: openCommands({ read: async () => undefined } as unknown as AttachDeps),
+    inference: {
+      ...{ models: () => [], refused: () => undefined, admit: nothingToCall, forward: nothingToCall },
+      find: nothingToCall,
+    },
   });
   const document = wholeDocument({ title: 'test', version: '1', group: API_GROUP, kinds: KINDS });
   const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options']);

@@ -16,7 +16,7 @@
  */
 import type { HoldRefusal } from '../../../src/money/operation.js';
 import { blockKey } from '../../../src/money/draw.js';
-import { USD } from '../../../src/money/usd.js';
+import { sumUSD, USD } from '../../../src/money/usd.js';
 import type { Committer } from '../../../storage/commit/request.js';
 import { delay } from '../../wait.js';
 import type { BlockPayer, Blocks, Reservation } from '../blocks.js';
@@ -159,6 +159,14 @@ export function openBlocks(deps: BlockDeps): Blocks {
       posting.by(Math.max(deps.now(), account.countedAt + 1_000));
     },
     running: (endpoint) => running.get(endpoint) ?? 0,
+    figures() {
+      const accounts = [...entries.values()].map(({ account }) => account);
+      return {
+        blocks: accounts.reduce((sum, { blocks }) => sum + blocks.size, 0),
+        waiting: accounts.reduce((sum, { waiting }) => sum + waiting, 0),
+        unpostedUSD: sumUSD(accounts.map(({ unposted }) => unposted.costUSD)),
+      };
+    },
     async close() {
       closed = true;
       const late = new AbortController();
