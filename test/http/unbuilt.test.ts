@@ -125,7 +125,7 @@ test('every operation of the OpenAPI document is there: served, or 501', async (
     commands: openCommands({ read: async () => undefined } as unknown as AttachDeps),
     inference: {
       ...{ models: () => [], refused: () => undefined, admit: nothingToCall, forward: nothingToCall },
-      find: nothingToCall,
+      ...{ find: nothingToCall, follow: () => () => undefined },
     },
   });
   const document = wholeDocument({ title: 'test', version: '1', group: API_GROUP, kinds: KINDS });

@@ -49,7 +49,7 @@ async function openModels(t: ExecutionContext): Promise<{ api: TestApi; way(next
   let now: Way = {};
   const api = await openTestApi(t, {
     inference: {
-      ...{ models: () => [], find: () => TARGET, refused: () => undefined },
+      ...{ models: () => [], find: () => TARGET, refused: () => undefined, follow: () => () => undefined },
       admit: (target, ask) => now.admit?.(target, ask) ?? ADMITTED,
       forward: (call) => now.forward?.(call) ?? Promise.reject(new Error('no upstream')),
     },
