@@ -9,7 +9,7 @@
  */
 import { refuse, RefusalError, type Refusal } from '../../src/api/refusal.js';
 import { BrokenStreamError, type StreamFollower } from '../../src/engines/inference/dialects/dialect.js';
-import { openSseDecoder } from '../../src/engines/inference/sse.js';
+import { openSseDecoder, type SseFrame } from '../../src/engines/inference/sse.js';
 import type { Usage } from '../../src/money/model-prices.js';
 import { showUSD } from '../../src/money/usd.js';
 import type { Exchange } from '../exchange.js';
@@ -48,6 +48,7 @@ export async function answerStream(
   const decoder = openSseDecoder(FRAMES);
   const out = new Outflow(x.res);
   let stopped: Refusal | undefined;
+  let upstreamFault: Refusal | undefined;
   let wroteAt = performance.now();
   let postedAt = wroteAt;
   const stop = (refusal: Refusal): void => {
@@ -73,10 +74,10 @@ export async function answerStream(
     if (usage === undefined || state.is === 'Complete') return usage ?? counted(outputBytes);
     return { ...usage, outputTokens: Math.max(usage.outputTokens, counted(outputBytes).outputTokens) };
   };
-  /** What a chunk becomes; throws what ends the stream. */
-  const pass = (chunk: Buffer): string => {
+  /** What these frames become; throws what ends the stream. */
+  const pass = (frames: readonly SseFrame[]): string => {
     let text = '';
-    for (const frame of decoder.push(chunk)) {
+    for (const frame of frames) {
       text += follower.frame(frame).out ?? '';
       if (isPastBound(follower, answer.outputTokens)) throw pastBound();
     }
@@ -88,7 +89,7 @@ export async function answerStream(
   writeHead(x, 200, headers);
   try {
     for await (const chunk of opened.body) {
-      const text = pass(chunk);
+      const text = pass(decoder.push(chunk));
       const now = performance.now();
       if (text !== '') {
         wroteAt = now;
@@ -100,9 +101,12 @@ export async function answerStream(
       }
       if (follower.state.is !== 'Open' || out.closed || stopped !== undefined) break;
     }
+    // The last frame may lack its empty line.
+    if (follower.state.is === 'Open' && !out.closed && stopped === undefined) out.write(pass(decoder.end()));
   } catch (error) {
-    // A broken upstream, or one that went too far; what we broke off ourselves has its reason already.
-    stopped ??= answer.endedBy() ?? reasonOf(error);
+    stopped ??= answer.endedBy();
+    // What nobody here has broken off was broken by the upstream, or it went too far.
+    if (stopped === undefined && !out.closed) upstreamFault = reasonOf(error);
   } finally {
     leave();
     abort();
@@ -114,7 +118,7 @@ export async function answerStream(
   admitted.end(produced ? usageNow() : undefined);
   if (out.closed) return whole ? 'Done' : 'Left';
   if (!whole) {
-    const refusal = stopped ?? reasonOf(failed(state.is === 'Failed' ? state.error : undefined));
+    const refusal = stopped ?? upstreamFault ?? reasonOf(failed(state.is === 'Failed' ? state.error : undefined));
     out.write(dialect.errorFrame(dialectError(x, 503, refusal)));
   }
   x.res.end();
