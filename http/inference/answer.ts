@@ -3,7 +3,7 @@ import { refuse } from '../../src/api/refusal.js';
 import type { Dialect, InferenceRequest, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
 import type { Usage } from '../../src/money/model-prices.js';
-import { showUSD, ZERO } from '../../src/money/usd.js';
+import { showUSD } from '../../src/money/usd.js';
 import type { AdmittedRequest } from '../../actors/inference/service.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply, type Headers } from '../reply.js';
@@ -40,12 +40,9 @@ export async function answerWhole(
   const error = dialect.readError(answer);
   opened.ended(error === undefined ? 'Whole' : 'Broken');
   if (error !== undefined) throw failed(error);
-  const isFree = operation === '/v1/messages/count_tokens';
-  const usage = isFree
-    ? undefined
-    : (dialect.readUsage(operation, answer) ?? counted(dialect.outputBytes(operation, answer)));
-  // A client that has left pays for what was produced for it.
-  const charged = isFree ? ZERO : admitted.end(usage);
+  const usage = dialect.readUsage(operation, answer) ?? counted(dialect.outputBytes(operation, answer));
+  // A client that has left pays for what was produced for it. A count of tokens has used none, and is no error.
+  const charged = admitted.end(usage);
   headers['content-type'] = JSON_TYPE;
   headers['x-svc-cost-usd'] = showUSD(charged);
   reply(x, 200, bytes, headers);

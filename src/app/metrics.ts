@@ -153,7 +153,9 @@ export function openMetrics({ log, lostLines, version, pool, active }: MetricsOp
         });
       };
       ofUpstreams('troupe_upstream_in_flight', 'Requests under way at an upstream of models.', (one) => one.inFlight);
-      ofUpstreams('troupe_upstream_up', 'Whether an upstream serves one of its models now (1).', ({ up }) => Number(up));
+      ofUpstreams('troupe_upstream_up', 'Whether an upstream serves one of its models now (1).', ({ up }) =>
+        Number(up),
+      );
       gauge('troupe_inference_blocks', 'Holds that requests to models draw on.', () => blocks.figures().blocks);
       gauge('troupe_inference_waiting', 'Requests to models that wait for the ledger.', () => blocks.figures().waiting);
       gauge(

@@ -133,7 +133,10 @@ test('a stream that its upstream leaves is broken, one that its client leaves is
 test('no metric holds what a client has written, and a request without a known key counts for no model', async (t) => {
   const { api, way } = await openModels(t);
   way({ forward: async () => answered([JSON.stringify({ choices: [], usage: USAGE })]) });
-  t.is((await api.call('/v1/chat/completions', { method: 'POST', headers: { authorization: 'Bearer no' } })).status, 401);
+  t.is(
+    (await api.call('/v1/chat/completions', { method: 'POST', headers: { authorization: 'Bearer no' } })).status,
+    401,
+  );
   t.is((await ask(api)).status, 200);
   const text = await metricsWith(api, counted('Done', 1));
   t.false(/as-clients-call-it|secret words/.test(text));
