@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import { addressKey, type Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
-import { BRAND, CATALOG_ORG, CATALOG_PROJECT } from '../../src/brand.js';
+import { BRAND } from '../../src/brand.js';
 import { payerOf } from '../../src/kinds/inferenceendpoint/state.js';
 import type { InferenceEndpointSpec } from '../../src/kinds/inferenceendpoint/schema.js';
 import type { ModelSpec } from '../../src/kinds/model/schema.js';
@@ -49,8 +49,8 @@ export interface Directory {
   /** By its name, with or without the catalog before it, by its id or an alias. */
   model(text: string): ModelView | undefined;
   models(): readonly ModelView[];
-  /** An object was changed by a commit. */
-  changed(address: Address): void;
+  /** An object was changed by a commit; undefined: it is gone. Of a Model, InferenceEndpoint or Namespace. */
+  changed(address: Address, object: ApiObject | undefined): void;
 }
 
 export interface DirectoryDeps {
@@ -64,29 +64,48 @@ export interface DirectoryDeps {
 export async function openDirectory({ read, listModels, onProblem }: DirectoryDeps): Promise<Directory> {
   const endpoints = new LRUCache<string, EndpointView>({ max: MOST_ENDPOINTS });
   const projects = new LRUCache<string, BlockPayer>({ max: MOST_PROJECTS });
-  /** Changes so far: a read that began before the last one may be old and is not kept. */
-  let changes = 0;
+  /** Reads under way, by address: one for all that ask meanwhile. What was changed since it began is `old`, and not kept. */
+  const reads = new Map<string, { readonly found: Promise<object | undefined>; old: boolean }>();
   let models = indexOf(await listModels());
+  let modelChanges = 0;
   let reading = false;
 
-  async function fill<View extends object>(
+  function fill<View extends object>(
     kept: LRUCache<string, View>,
     address: Address,
     view: (stored: StoredObject) => View | undefined,
   ): Promise<View | undefined> {
-    const before = changes;
-    const stored = await read(address);
-    const made = stored && view(stored);
-    if (made !== undefined && changes === before) kept.set(addressKey(address), made);
-    return made;
+    const key = addressKey(address);
+    const known = reads.get(key);
+    // Of the same kind of view, since the address says which kind.
+    if (known?.old === false) return known.found as Promise<View | undefined>;
+    const found = read(address)
+      .then((stored) => {
+        const made = stored && view(stored);
+        if (made !== undefined && !mine.old) kept.set(key, made);
+        return made;
+      })
+      .finally(() => {
+        if (reads.get(key) === mine) reads.delete(key);
+      });
+    const mine = { found, old: false };
+    reads.set(key, mine);
+    return found;
+  }
+
+  function forget(address: Address): void {
+    const key = addressKey(address);
+    const under = reads.get(key);
+    if (under !== undefined) under.old = true;
+    (address.kind === 'Namespace' ? projects : endpoints).delete(key);
   }
 
   async function readModels(): Promise<void> {
     if (reading) return;
     reading = true;
     try {
-      for (let seen = -1; seen !== changes;) {
-        seen = changes;
+      for (let seen = -1; seen !== modelChanges;) {
+        seen = modelChanges;
         models = indexOf(await listModels());
       }
     } catch (error) {
@@ -107,16 +126,31 @@ export async function openDirectory({ read, listModels, onProblem }: DirectoryDe
     },
     model: (text) => models.get(text.startsWith(`${BRAND}/`) ? text.slice(BRAND.length + 1) : text),
     models: () => [...new Set(models.values())],
-    changed(address) {
-      if (address.kind === 'Model' && address.org === CATALOG_ORG && address.project === CATALOG_PROJECT) {
-        changes += 1;
-        void readModels();
-      } else if (address.kind === 'InferenceEndpoint' || address.kind === 'Namespace') {
-        changes += 1;
-        (address.kind === 'Namespace' ? projects : endpoints).delete(addressKey(address));
+    changed(address, object) {
+      switch (address.kind) {
+        case 'Model':
+          modelChanges += 1;
+          void readModels();
+          return;
+        case 'InferenceEndpoint': {
+          // Its status changes every second while it is used, and says nothing here.
+          const view = endpoints.peek(addressKey(address));
+          if (view !== undefined && object !== undefined && isAsBefore(view, object)) return;
+          forget(address);
+          return;
+        }
+        case 'Namespace':
+          forget(address);
+          return;
+        default:
       }
     },
   };
+}
+
+function isAsBefore(view: EndpointView, { metadata }: ApiObject): boolean {
+  const { uid, generation, deletionTimestamp } = metadata;
+  return view.uid === uid && view.generation === generation && deletionTimestamp === undefined;
 }
 
 /** One whose deletion has begun serves nothing. */

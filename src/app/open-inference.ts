@@ -30,6 +30,8 @@ import type { Prices } from './catalog/prices.js';
 import type { Upstreams } from './catalog/upstreams.js';
 import type { LeaderDeps } from './leader.js';
 
+/** Kinds that requests name. */
+const FOLLOWED = new Set(['Model', 'InferenceEndpoint', 'Namespace']);
 const ENDPOINTS_AT_ONCE = 1_000;
 
 export interface Inference {
@@ -99,13 +101,14 @@ export async function openInference(
   return {
     service,
     committed({ address, uid, type, after }) {
-      directory.changed(address);
-      if (address.kind !== 'InferenceEndpoint' && address.kind !== 'Namespace') return;
-      if (type === 'DELETED' || decodeObject(after).metadata.deletionTimestamp !== undefined) service.endRequests(uid);
-      if (address.kind === 'Namespace') return;
-      if (type === 'DELETED') {
+      if (!FOLLOWED.has(address.kind)) return;
+      const object = type === 'DELETED' ? undefined : decodeObject(after);
+      directory.changed(address, object);
+      if (address.kind !== 'Model' && object?.metadata.deletionTimestamp !== undefined) service.endRequests(uid);
+      if (object === undefined) {
+        service.endRequests(uid);
         standing.forget(uid);
-      } else know(address, uid, decodeObject<InferenceEndpointSpec>(after).spec.model);
+      } else if (address.kind === 'InferenceEndpoint') know(address, uid, (object.spec as InferenceEndpointSpec).model);
     },
     async close() {
       await blocks.close();
