@@ -130,6 +130,23 @@ test('a stream that its upstream leaves is broken, one that its client leaves is
   t.true(text.includes('troupe_inference_charged_usd_total{model="small"} 0.5\n'), text);
 });
 
+test('a stream that goes on past what its request may use is cut with an error, its upstream is given up, and it counts as broken', async (t) => {
+  const { api, way } = await openModels(t);
+  let givenUp: AbortSignal | undefined;
+  const long = chunk({ choices: [{ index: 0, delta: { content: 'x'.repeat(1_000) } }] });
+  way({
+    forward: async ({ signal }) => {
+      givenUp = signal;
+      return answered([TEXT, long, long], signal);
+    },
+  });
+  const text = await (await ask(api, { stream: true, max_tokens: 2 })).text();
+  t.regex(text, /generated more than the request was admitted for/);
+  t.false(text.includes('xxx'), 'what is too much is not handed on');
+  t.true(givenUp?.aborted);
+  await metricsWith(api, counted('Broken', 1));
+});
+
 test('no metric holds what a client has written, and a request without a known key counts for no model', async (t) => {
   const { api, way } = await openModels(t);
   way({ forward: async () => answered([JSON.stringify({ choices: [], usage: USAGE })]) });
