@@ -316,7 +316,13 @@ export const SETTINGS = {
     bytes(2 ** 20),
     'Bytes of blobs and outputs that one org may have; then QuotaExceeded.',
   ),
-  bodyBytes: setting('TROUPE_BODY_BYTES', 'bytes', '3Mi', bytes(2 ** 16), 'Largest request body; a larger one is 413. Of a request to a model 32 MiB at least.'),
+  bodyBytes: setting(
+    'TROUPE_BODY_BYTES',
+    'bytes',
+    '3Mi',
+    bytes(2 ** 16),
+    'Largest request body; a larger one is 413. Of a request to a model 32 MiB at least.',
+  ),
   requestSeconds: setting(
     'TROUPE_REQUEST_SECONDS',
     'seconds',

@@ -10,6 +10,7 @@ function withKey(api: TestApi, key: string, path = MODELS, more: object = {}): P
 
 const inference = {
   ...{ models: () => [], refused: () => undefined, find: unasked, admit: unasked, forward: unasked },
+  follow: () => () => undefined,
 };
 function unasked(): never {
   throw new Error('not asked in this test');
