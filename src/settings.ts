@@ -208,7 +208,7 @@ export const SETTINGS = {
     'path',
     undefined,
     path.optional(),
-    'File that names the upstreams of models: dialect, base URL, where the key is, models, weight and priority of each. Unset: the embedded `echo` alone, which answers Model `echo` with what it was asked. What it names must be in the catalog and in the price book. The service sends prompts to what stands in it, so who writes it reads them.',
+    'File that names the upstreams of models: dialect, base URL, where the key is, models, weight and priority of each. Unset: the embedded `echo` alone, which answers Model `echo` with what it was asked. What it names must be in the catalog and in the price book. Read at the start, not on SIGHUP. Prompts go to the servers that it names. Its fields: ops/INFERENCE.md.',
   ),
   ...MONEY_SETTINGS,
   catalogUnusable: setting(
@@ -316,13 +316,19 @@ export const SETTINGS = {
     bytes(2 ** 20),
     'Bytes of blobs and outputs that one org may have; then QuotaExceeded.',
   ),
-  bodyBytes: setting('TROUPE_BODY_BYTES', 'bytes', '3Mi', bytes(2 ** 16), 'Largest request body; a larger one is 413.'),
+  bodyBytes: setting(
+    'TROUPE_BODY_BYTES',
+    'bytes',
+    '3Mi',
+    bytes(2 ** 16),
+    'Largest request body; a larger one is 413. Of a request to a model 32 MiB at least.',
+  ),
   requestSeconds: setting(
     'TROUPE_REQUEST_SECONDS',
     'seconds',
     '60',
     integer(1, 3600),
-    'A request that is not a watch, a log or a transfer is answered within this, or 503.',
+    'A request that is not a watch, a log, a transfer or one to a model is answered within this, or 503.',
   ),
   inFlightRequests: setting(
     'TROUPE_IN_FLIGHT_REQUESTS',
@@ -357,7 +363,7 @@ export const SETTINGS = {
     'streams',
     '20000',
     integer(1, 1_000_000),
-    'Watches and log streams open at once (10 to 20 KB each), half of them at most for one org; one more is 429.',
+    'Watches, log streams and requests to models open at once (10 to 20 KB each, a request to a model its body besides), half of them at most for one org; one more is 429.',
   ),
   keyWatchers: setting(
     'TROUPE_KEY_WATCHERS',

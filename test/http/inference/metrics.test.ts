@@ -57,7 +57,7 @@ async function openModels(t: ExecutionContext): Promise<{ api: TestApi; way(next
   return { api, way: (next) => (now = next) };
 }
 
-function ask(api: TestApi, more: object = {}, signal?: AbortSignal): Promise<Response> {
+function send(api: TestApi, more: object = {}, signal?: AbortSignal): Promise<Response> {
   const body = { model: 'as-clients-call-it', messages: [{ role: 'user', content: 'secret words' }], ...more };
   return api.call('/v1/chat/completions', { method: 'POST', body: JSON.stringify(body), ...(signal && { signal }) });
 }
@@ -78,9 +78,9 @@ const counted = (outcome: string, times: number): string =>
 test('a whole answer and a stream count as done, with their tokens, their cost and the time to the first byte', async (t) => {
   const { api, way } = await openModels(t);
   way({ forward: async () => answered([JSON.stringify({ choices: [], usage: USAGE })]) });
-  t.is((await ask(api)).status, 200);
+  t.is((await send(api)).status, 200);
   way({ forward: async () => answered([TEXT, chunk({ choices: [], usage: USAGE }), 'data: [DONE]\n\n']) });
-  t.regex(await (await ask(api, { stream: true })).text(), /\[DONE\]/);
+  t.regex(await (await send(api, { stream: true })).text(), /\[DONE\]/);
   const text = await metricsWith(api, counted('Done', 2));
   t.true(text.includes('troupe_inference_tokens_total{model="small",direction="in"} 14\n'), text);
   t.true(text.includes('troupe_inference_tokens_total{model="small",direction="out"} 6\n'));
@@ -92,7 +92,7 @@ test('what limits, money, the upstream or the request itself refuses counts once
   const { api, way } = await openModels(t);
   const fails = async (status: number, next: Way, more: object = {}): Promise<void> => {
     way(next);
-    t.is((await ask(api, more)).status, status);
+    t.is((await send(api, more)).status, status);
   };
   await fails(429, {
     admit() {
@@ -119,15 +119,32 @@ test('what limits, money, the upstream or the request itself refuses counts once
 test('a stream that its upstream leaves is broken, one that its client leaves is left, and both are charged', async (t) => {
   const { api, way } = await openModels(t);
   way({ forward: async () => answered([TEXT]) });
-  t.regex(await (await ask(api, { stream: true })).text(), /the model's upstream failed/);
+  t.regex(await (await send(api, { stream: true })).text(), /the model's upstream failed/);
   await metricsWith(api, counted('Broken', 1));
   const leaving = new AbortController();
   way({ forward: async ({ signal }) => answered([TEXT], signal) });
-  const { body } = await ask(api, { stream: true }, leaving.signal);
+  const { body } = await send(api, { stream: true }, leaving.signal);
   await body?.getReader().read();
   leaving.abort();
   const text = await metricsWith(api, counted('Left', 1));
   t.true(text.includes('troupe_inference_charged_usd_total{model="small"} 0.5\n'), text);
+});
+
+test('a stream that goes on past what its request may use is cut with an error, its upstream is given up, and it counts as broken', async (t) => {
+  const { api, way } = await openModels(t);
+  let givenUp: AbortSignal | undefined;
+  const long = chunk({ choices: [{ index: 0, delta: { content: 'x'.repeat(1_000) } }] });
+  way({
+    forward: async ({ signal }) => {
+      givenUp = signal;
+      return answered([TEXT, long, long], signal);
+    },
+  });
+  const text = await (await send(api, { stream: true, max_tokens: 2 })).text();
+  t.regex(text, /generated more than the request was admitted for/);
+  t.false(text.includes('xxx'), 'what is too much is not handed on');
+  t.true(givenUp?.aborted);
+  await metricsWith(api, counted('Broken', 1));
 });
 
 test('no metric holds what a client has written, and a request without a known key counts for no model', async (t) => {
@@ -137,7 +154,7 @@ test('no metric holds what a client has written, and a request without a known k
     (await api.call('/v1/chat/completions', { method: 'POST', headers: { authorization: 'Bearer no' } })).status,
     401,
   );
-  t.is((await ask(api)).status, 200);
+  t.is((await send(api)).status, 200);
   const text = await metricsWith(api, counted('Done', 1));
   t.false(/as-clients-call-it|secret words/.test(text));
   t.is([...text.matchAll(/^troupe_inference_requests_total\{/gm)].length, 1);
