@@ -13,6 +13,9 @@ import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply, type Headers } from '../reply.js';
 import { refusalOf } from '../small-chunks.js';
 
+/** Money that is used up. */
+const NO_MONEY = 402;
+
 /** Anthropic's own status for a service that has no room; its clients know it. */
 const OVERLOADED = 529;
 
@@ -93,8 +96,9 @@ function retryAfter(given: string | undefined): string | undefined {
   return given === undefined ? undefined : String(Math.min(MOST_RETRY_AFTER, Number(given)));
 }
 
+/** By some client: those of both vendors leave 402 alone, others do not. */
 function mayBeRetried(status: number): boolean {
-  return status === 408 || status === 409 || status === 429 || status >= 500;
+  return status === NO_MONEY || status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
 export function answerHeaders(x: Exchange, dialect: Dialect, limits: LimitState, now: number): Headers {
