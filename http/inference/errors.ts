@@ -55,8 +55,7 @@ export function answerInferenceError(x: Exchange, error: unknown, dialect: Diale
 function explain(x: Exchange, error: unknown, dialect: Dialect, log: HttpLog, now: number): Answer {
   const refusal = refusalFor(x, error, log);
   const known = toStatus(refusal, { requestId: x.requestId, docsBase: x.base });
-  const upstream = error instanceof UpstreamRefusal ? error.status : undefined;
-  const status = upstream ?? known.httpStatus;
+  const status = error instanceof UpstreamRefusal ? error.status : known.httpStatus;
   const retry = retryAfter(known.headers['Retry-After']);
   const headers: Headers = {
     'content-type': JSON_TYPE,
@@ -69,16 +68,16 @@ function explain(x: Exchange, error: unknown, dialect: Dialect, log: HttpLog, no
   if (status === 401) headers['www-authenticate'] = 'Bearer';
   return {
     status: status === 503 && dialect.name === 'Anthropic' ? OVERLOADED : status,
-    error: dialectError(x, status, refusal),
+    error: { ...dialectError(x, refusal), status },
     headers,
   };
 }
 
-export function dialectError(x: Exchange, status: number, refusal: Refusal): DialectError {
-  const { body } = toStatus(refusal, { requestId: x.requestId, docsBase: x.base });
+export function dialectError(x: Exchange, refusal: Refusal): DialectError {
+  const { body, httpStatus } = toStatus(refusal, { requestId: x.requestId, docsBase: x.base });
   const param = refusal.causes?.[0]?.field;
   return {
-    ...{ status, code: refusal.code, message: body.message, fix: body.fix, requestId: x.requestId },
+    ...{ status: httpStatus, code: refusal.code, message: body.message, fix: body.fix, requestId: x.requestId },
     param: param === '' ? undefined : param,
   };
 }

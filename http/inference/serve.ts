@@ -5,7 +5,7 @@
  * A request leaves its place in flight once it is read: it waits for a model then, for minutes perhaps, and is counted among the streams
  * (`streams.ts`), which bounds those of a key and an org, and ends with its credential.
  */
-import { refuse, type Refusal, type RefusalError } from '../../src/api/refusal.js';
+import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import type { Dialect, InferenceRequest, Operation } from '../../src/engines/inference/dialects/dialect.js';
 import { DIALECT_BY_NAME, dialectFor } from '../../src/engines/inference/dialects/index.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
@@ -207,6 +207,7 @@ async function forward(
         opened: forwarded,
         headers: headersOf(x, dialect, target, admitted, forwarded.class, clock()),
       },
+      endedBy: () => revoked?.refusal,
       counted: (outputBytes: number): Usage => countedUsage(target, bounds, outputBytes),
     };
     if (!request.stream) {
@@ -218,8 +219,7 @@ async function forward(
     leave();
     const { project } = target;
     const { outputTokens } = bounds;
-    const endedBy = (): Refusal | undefined => revoked?.refusal;
-    measured.ended(await answerStream(x, context, { ...answer, abort, endedBy, project, outputTokens }));
+    measured.ended(await answerStream(x, context, { ...answer, abort, project, outputTokens }));
   } finally {
     unfollow();
     leave();

@@ -45,6 +45,8 @@ const UPSTREAMS: Readonly<Record<string, Entry>> = {
   ...{ silent: { timeouts: short }, 'silent-claude': { ...anthropic, timeouts: short }, moved: {}, elsewhere: {} },
   ...{ gated: {}, 'gated-too': {}, counted: {}, refunded: {}, 'left-early': {}, over: {}, 'over-claude': anthropic },
   ...{ trickle: {}, 'trickle-claude': anthropic, 'cut-off': {}, 'cut-off-claude': anthropic, 'cut-character': {} },
+  ...{ 'trickle-bytes': {}, 'no-end': {}, 'no-newline': {} },
+  ...{ 'breaks-off': {}, 'breaks-silent': { timeouts: { idle: '300ms' } }, 'breaks-nonsense': {} },
   ...{ nonsense: {}, 'no-utf8': {}, fails: {}, 'fails-claude': anthropic },
   ...{ stalled: { timeouts: { idle: '400ms' } }, lines: {}, revoked: {}, 'revoked-whole': {} },
   ...{ flood: {}, brief: {}, lasting: {}, load: {}, private: {}, 'private-claude': anthropic },
