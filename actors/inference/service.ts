@@ -32,6 +32,14 @@ export interface InferenceTarget {
   readonly routes: ModelRoutes | undefined;
 }
 
+/** What a request says that it is for. */
+export interface Named {
+  /** Of the path. */
+  readonly endpoint: { readonly project: string; readonly name: string } | undefined;
+  /** Empty: not known. */
+  readonly model: string;
+}
+
 export interface Ask {
   /** At most; none are billed where `free`. */
   readonly inputTokens: number;
@@ -55,18 +63,12 @@ export interface AdmittedRequest {
 export interface InferenceService {
   /** Models of the catalog, whether or not something serves them. */
   models(): readonly { readonly model: ModelView; readonly available: boolean }[];
-  /** `endpoint`: of the path. Throws (or rejects with) a `RefusalError`. */
-  find(
-    caller: Caller,
-    named: {
-      readonly endpoint: { readonly project: string; readonly name: string } | undefined;
-      readonly model: string;
-    },
-  ): InferenceTarget | Promise<InferenceTarget>;
+  /** Throws (or rejects with) a `RefusalError`. */
+  find(caller: Caller, named: Named): InferenceTarget | Promise<InferenceTarget>;
   /** Throws (or rejects with) a `RefusalError`, a `LimitError` where limits refuse. */
   admit(target: InferenceTarget, ask: Ask): AdmittedRequest | Promise<AdmittedRequest>;
-  /** A request to this endpoint was refused before it was admitted. */
-  refused(target: InferenceTarget): void;
+  /** A request was refused before it was admitted: an error of the endpoint that it names, where its caller may call that. */
+  refused(caller: Caller, named: Named): void;
   forward(call: ForwardCall): Promise<Forwarded>;
   /** Calls `end` when what pays for this request is being deleted, until the returned function is called. */
   follow(target: InferenceTarget, end: () => void): () => void;
@@ -135,12 +137,9 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
     return target(own, endpoint, endpoint.payer);
   }
 
-  function find(
-    caller: Caller,
-    { endpoint, model }: Parameters<InferenceService['find']>[1],
-  ): InferenceTarget | Promise<InferenceTarget> {
-    const project = endpoint?.project ?? projectOf(caller);
-    const name = endpoint?.name ?? (model.startsWith(ENDPOINT) ? model.slice(ENDPOINT.length) : undefined);
+  function find(caller: Caller, named: Named): InferenceTarget | Promise<InferenceTarget> {
+    const { model } = named;
+    const { project, name } = placeOf(caller, named);
     if (!caller.may(INVOKE, project)) throw forbidden(caller, project);
     if (name !== undefined) {
       const found = directory.endpoint(caller.org, project, name);
@@ -224,7 +223,17 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
       if (decision instanceof Promise) return decision.then((made) => draw(asked, ask, made));
       return draw(asked, ask, decision);
     },
-    refused: ({ payer }) => blocks.count(payer, 'Failed'),
+    refused(caller, named) {
+      const { project, name } = placeOf(caller, named);
+      if (name === undefined || !caller.may(INVOKE, project)) return;
+      const count = (view: EndpointView | undefined): void => {
+        if (view !== undefined) blocks.count(view.payer, 'Failed');
+      };
+      const found = directory.endpoint(caller.org, project, name);
+      // Storage that is silent counts nothing: the client has its answer.
+      if (found instanceof Promise) found.then(count, () => undefined);
+      else count(found);
+    },
     forward: router.forward,
     follow({ payer: { id } }, end) {
       const own = running.get(id) ?? new Set();
@@ -238,6 +247,13 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
       for (const end of running.get(uid) ?? []) end();
     },
   };
+}
+
+/** `name`: of the InferenceEndpoint, where one is named. */
+function placeOf(caller: Caller, { endpoint, model }: Named): { readonly project: string; readonly name?: string } {
+  if (endpoint !== undefined) return endpoint;
+  const project = projectOf(caller);
+  return model.startsWith(ENDPOINT) ? { project, name: model.slice(ENDPOINT.length) } : { project };
 }
 
 /** Of requests on the shared base: the ServiceAccount's, else the key's only one, else `default`. */

@@ -1,5 +1,5 @@
 /** Reads a whole answer of an upstream, charges it, and hands it on as it came. */
-import { refuse } from '../../src/api/refusal.js';
+import { refuse, RefusalError, type Refusal } from '../../src/api/refusal.js';
 import type { Dialect, InferenceRequest, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
 import type { Usage } from '../../src/money/model-prices.js';
@@ -19,13 +19,15 @@ export interface WholeAnswer {
   readonly opened: Opened;
   readonly admitted: AdmittedRequest;
   readonly headers: Headers;
+  /** Why the upstream was given up from outside: the key is no longer good, or what pays is being deleted. */
+  endedBy(): Refusal | undefined;
   /** What it has used by our count, where the upstream reports nothing. */
   counted(outputBytes: number): Usage;
 }
 
 export async function answerWhole(
   x: Exchange,
-  { dialect, request, opened, admitted, headers, counted }: WholeAnswer,
+  { dialect, request, opened, admitted, headers, endedBy, counted }: WholeAnswer,
 ): Promise<void> {
   const { operation } = request;
   let bytes: Buffer;
@@ -34,8 +36,9 @@ export async function answerWhole(
     bytes = await readAll(opened);
     answer = JSON.parse(bytes.toString('utf8'));
   } catch {
-    opened.ended(x.res.destroyed ? 'Left' : 'Broken');
-    throw failed(undefined);
+    const why = endedBy();
+    opened.ended(x.res.destroyed || why !== undefined ? 'Left' : 'Broken');
+    throw why === undefined ? failed(undefined) : new RefusalError(why);
   }
   const error = dialect.readError(answer);
   opened.ended(error === undefined ? 'Whole' : 'Broken');

@@ -13,6 +13,9 @@ import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply, type Headers } from '../reply.js';
 import { refusalOf } from '../small-chunks.js';
 
+/** Money that is used up. */
+const NO_MONEY = 402;
+
 /** Anthropic's own status for a service that has no room; its clients know it. */
 const OVERLOADED = 529;
 
@@ -52,8 +55,7 @@ export function answerInferenceError(x: Exchange, error: unknown, dialect: Diale
 function explain(x: Exchange, error: unknown, dialect: Dialect, log: HttpLog, now: number): Answer {
   const refusal = refusalFor(x, error, log);
   const known = toStatus(refusal, { requestId: x.requestId, docsBase: x.base });
-  const upstream = error instanceof UpstreamRefusal ? error.status : undefined;
-  const status = upstream ?? known.httpStatus;
+  const status = error instanceof UpstreamRefusal ? error.status : known.httpStatus;
   const retry = retryAfter(known.headers['Retry-After']);
   const headers: Headers = {
     'content-type': JSON_TYPE,
@@ -66,16 +68,16 @@ function explain(x: Exchange, error: unknown, dialect: Dialect, log: HttpLog, no
   if (status === 401) headers['www-authenticate'] = 'Bearer';
   return {
     status: status === 503 && dialect.name === 'Anthropic' ? OVERLOADED : status,
-    error: dialectError(x, status, refusal),
+    error: { ...dialectError(x, refusal), status },
     headers,
   };
 }
 
-export function dialectError(x: Exchange, status: number, refusal: Refusal): DialectError {
-  const { body } = toStatus(refusal, { requestId: x.requestId, docsBase: x.base });
+export function dialectError(x: Exchange, refusal: Refusal): DialectError {
+  const { body, httpStatus } = toStatus(refusal, { requestId: x.requestId, docsBase: x.base });
   const param = refusal.causes?.[0]?.field;
   return {
-    ...{ status, code: refusal.code, message: body.message, fix: body.fix, requestId: x.requestId },
+    ...{ status: httpStatus, code: refusal.code, message: body.message, fix: body.fix, requestId: x.requestId },
     param: param === '' ? undefined : param,
   };
 }
@@ -93,8 +95,9 @@ function retryAfter(given: string | undefined): string | undefined {
   return given === undefined ? undefined : String(Math.min(MOST_RETRY_AFTER, Number(given)));
 }
 
+/** By some client: those of both vendors leave 402 alone, others do not. */
 function mayBeRetried(status: number): boolean {
-  return status === 408 || status === 409 || status === 429 || status >= 500;
+  return status === NO_MONEY || status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
 export function answerHeaders(x: Exchange, dialect: Dialect, limits: LimitState, now: number): Headers {

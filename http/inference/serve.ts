@@ -5,12 +5,13 @@
  * A request leaves its place in flight once it is read: it waits for a model then, for minutes perhaps, and is counted among the streams
  * (`streams.ts`), which bounds those of a key and an org, and ends with its credential.
  */
-import { refuse, type Refusal, type RefusalError } from '../../src/api/refusal.js';
+import { refuse, type RefusalError } from '../../src/api/refusal.js';
 import type { Dialect, InferenceRequest, Operation } from '../../src/engines/inference/dialects/dialect.js';
 import { DIALECT_BY_NAME, dialectFor } from '../../src/engines/inference/dialects/index.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
 import { inputBound, estimateTokens } from '../../src/engines/inference/tokens/count.js';
 import type { Usage } from '../../src/money/model-prices.js';
+import type { Caller } from '../../actors/resource-service.js';
 import { INVOKE, type AdmittedRequest, type Ask, type InferenceTarget } from '../../actors/inference/service.js';
 import { admit, admitAs } from '../auth/admit.js';
 import type { Exchange } from '../exchange.js';
@@ -95,18 +96,7 @@ async function serveOperation(
   const { inference } = context;
   const { caller } = x;
   if (caller === undefined) throw refuse('Unauthorized', 'no API key was sent');
-  const { request, bytes } = await readRequest(x, context, dialect, operation);
-  const found = inference.find(caller, { endpoint: call.endpoint, model: request.model });
-  const target = found instanceof Promise ? await found : found;
-  measured.names(target.model.name);
-  let bounds: Bounds;
-  try {
-    checkAbilities(target, request);
-    bounds = boundsOf(target, request, bytes);
-  } catch (error) {
-    inference.refused(target);
-    throw error;
-  }
+  const { request, target, bounds } = await understand(x, context, { caller, call, operation, dialect, measured });
   const admission = inference.admit(target, bounds);
   const admitted = measured.admitted(admission instanceof Promise ? await admission : admission);
   try {
@@ -115,6 +105,39 @@ async function serveOperation(
     // What was not charged by then has failed.
     admitted.end(undefined);
   }
+}
+
+interface Understood {
+  readonly request: InferenceRequest;
+  readonly target: InferenceTarget;
+  readonly bounds: Bounds;
+}
+
+/** What a request asks for, of which model. One that is refused here is an error of the endpoint that it names. */
+async function understand(
+  x: Exchange,
+  context: ServerContext,
+  { caller, call: { endpoint }, operation, dialect, measured }: Asking,
+): Promise<Understood> {
+  const { inference } = context;
+  let model = '';
+  try {
+    const { request, bytes } = await readRequest(x, context, dialect, operation);
+    model = request.model;
+    const found = inference.find(caller, { endpoint, model });
+    const target = found instanceof Promise ? await found : found;
+    measured.names(target.model.name);
+    checkAbilities(target, request);
+    return { request, target, bounds: boundsOf(target, request, bytes) };
+  } catch (error) {
+    inference.refused(caller, { endpoint, model });
+    throw error;
+  }
+}
+
+interface Asking extends Served {
+  readonly caller: Caller;
+  readonly call: InferenceCall;
 }
 
 type Bounds = Ask;
@@ -184,6 +207,7 @@ async function forward(
         opened: forwarded,
         headers: headersOf(x, dialect, target, admitted, forwarded.class, clock()),
       },
+      endedBy: () => revoked?.refusal,
       counted: (outputBytes: number): Usage => countedUsage(target, bounds, outputBytes),
     };
     if (!request.stream) {
@@ -195,8 +219,7 @@ async function forward(
     leave();
     const { project } = target;
     const { outputTokens } = bounds;
-    const endedBy = (): Refusal | undefined => revoked?.refusal;
-    measured.ended(await answerStream(x, context, { ...answer, abort, endedBy, project, outputTokens }));
+    measured.ended(await answerStream(x, context, { ...answer, abort, project, outputTokens }));
   } finally {
     unfollow();
     leave();

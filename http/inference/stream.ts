@@ -33,8 +33,6 @@ export interface StreamedAnswer extends WholeAnswer {
   readonly outputTokens: number;
   /** Gives the upstream up. */
   abort(): void;
-  /** Why that was done from outside of this stream. */
-  endedBy(): Refusal | undefined;
 }
 
 /** Answers how it ended. */
@@ -74,14 +72,21 @@ export async function answerStream(
     if (usage === undefined || state.is === 'Complete') return usage ?? counted(outputBytes);
     return { ...usage, outputTokens: Math.max(usage.outputTokens, counted(outputBytes).outputTokens) };
   };
-  /** What these frames become; throws what ends the stream. */
-  const pass = (frames: readonly SseFrame[]): string => {
-    let text = '';
+  /** What frames become; throws what ends the stream, and what came before that is in `text`. */
+  let text = '';
+  const pass = (frames: readonly SseFrame[]): void => {
     for (const frame of frames) {
-      text += follower.frame(frame).out ?? '';
+      const followed = follower.frame(frame).out ?? '';
       if (isPastBound(follower, answer.outputTokens)) throw pastBound();
+      text += followed;
     }
-    return text;
+  };
+  const send = (now: number): boolean => {
+    if (text === '') return true;
+    wroteAt = now;
+    const sent = text;
+    text = '';
+    return out.write(sent);
   };
 
   headers['content-type'] = 'text/event-stream; charset=utf-8';
@@ -89,20 +94,17 @@ export async function answerStream(
   writeHead(x, 200, headers);
   try {
     for await (const chunk of opened.body) {
-      const text = pass(decoder.push(chunk));
+      pass(decoder.push(chunk));
       const now = performance.now();
-      if (text !== '') {
-        wroteAt = now;
-        if (!out.write(text)) await out.drained();
-      }
+      if (!send(now)) await out.drained();
       if (now - postedAt >= POST_EVERY_MS) {
         postedAt = now;
         admitted.progress(usageNow());
       }
       if (follower.state.is !== 'Open' || out.closed || stopped !== undefined) break;
     }
-    // The last frame may lack its empty line.
-    if (follower.state.is === 'Open' && !out.closed && stopped === undefined) out.write(pass(decoder.end()));
+    // Servers leave the end of the last line out.
+    if (follower.state.is === 'Open' && !out.closed && stopped === undefined) pass(decoder.end());
   } catch (error) {
     stopped ??= answer.endedBy();
     // What nobody here has broken off was broken by the upstream, or it went too far.
@@ -111,6 +113,7 @@ export async function answerStream(
     leave();
     abort();
   }
+  send(performance.now());
   const { state } = follower;
   const whole = state.is === 'Complete';
   opened.ended(whole ? 'Whole' : out.closed || stopped !== undefined ? 'Left' : 'Broken');
@@ -119,7 +122,7 @@ export async function answerStream(
   if (out.closed) return whole ? 'Done' : 'Left';
   if (!whole) {
     const refusal = stopped ?? upstreamFault ?? reasonOf(failed(state.is === 'Failed' ? state.error : undefined));
-    out.write(dialect.errorFrame(dialectError(x, 503, refusal)));
+    out.write(dialect.errorFrame(dialectError(x, refusal)));
   }
   x.res.end();
   return whole ? 'Done' : 'Broken';

@@ -107,11 +107,7 @@ test("Anthropic's client gets a tool call it can parse, whole and as a stream, a
   const result = { type: 'tool_result' as const, tool_use_id: call?.id ?? '', content: 'rain' };
   const last = await anthropic.messages.create({
     ...asked,
-    messages: [
-      ...asked.messages,
-      { role: 'assistant', content: whole.content },
-      { role: 'user', content: [result] },
-    ],
+    messages: [...asked.messages, { role: 'assistant', content: whole.content }, { role: 'user', content: [result] }],
   });
   t.like(last.content[0], { text: 'rain' });
 });

@@ -24,8 +24,20 @@ const DIALECTS = ['OpenAI', 'Anthropic'] as const;
 type DialectName = (typeof DIALECTS)[number];
 const ROUTE: Readonly<Record<DialectName, string>> = { OpenAI: CHAT, Anthropic: MESSAGES };
 const TYPES: Readonly<Record<DialectName, Readonly<Record<number, string>>>> = {
-  OpenAI: { 401: 'authentication_error', 403: 'permission_error', 404: 'not_found_error', 413: 'request_too_large', 503: 'server_error' },
-  Anthropic: { 401: 'authentication_error', 403: 'permission_error', 404: 'not_found_error', 413: 'request_too_large', 529: 'overloaded_error' },
+  OpenAI: {
+    401: 'authentication_error',
+    403: 'permission_error',
+    404: 'not_found_error',
+    413: 'request_too_large',
+    503: 'server_error',
+  },
+  Anthropic: {
+    401: 'authentication_error',
+    403: 'permission_error',
+    404: 'not_found_error',
+    413: 'request_too_large',
+    529: 'overloaded_error',
+  },
 };
 
 function plain(model: string, more: object = {}): object {
@@ -77,7 +89,10 @@ for (const dialect of DIALECTS) {
     check(t, dialect, await ask(dialect, { body, key: wrong, headers: { 'x-api-key': key } }), 400, 'BadRequest');
     t.is((await ask(dialect, { body, headers: { 'x-api-key': key } })).status, 200, 'the same one twice is one');
     t.is((await ask(dialect, { body, key: null, headers: { 'x-api-key': key } })).status, 200);
-    t.is((await ask(dialect, { body, key: null, headers: { authorization: `bearer ${key}`, 'x-api-key': key } })).status, 200);
+    t.is(
+      (await ask(dialect, { body, key: null, headers: { authorization: `bearer ${key}`, 'x-api-key': key } })).status,
+      200,
+    );
   });
 
   test(`${dialect}: a key without the scope, or of another project, is 403`, async (t) => {
@@ -122,7 +137,8 @@ for (const dialect of DIALECTS) {
     check(t, dialect, await ask(dialect, { raw: '{"model": "my secret' }), 400, 'BadRequest');
     t.false((await ask(dialect, { raw: '{"model": "my secret' })).text.includes('my secret'));
     check(t, dialect, await ask(dialect, { raw: Buffer.from([0x7b, 0xff, 0x7d]) }), 400, 'BadRequest');
-    for (const other of ['[]', 'null', '"text"', '']) check(t, dialect, await ask(dialect, { raw: other }), 400, 'BadRequest');
+    for (const other of ['[]', 'null', '"text"', ''])
+      check(t, dialect, await ask(dialect, { raw: other }), 400, 'BadRequest');
     t.is((await ask(dialect, { raw, contentType: 'application/json; charset=utf-8' })).status, 200);
   });
 
@@ -169,7 +185,10 @@ test("the vendors' clients tell a refusal by its class, and do not try again wha
   await makeEndpoint(owner, 'stopped-for-clients', { model: 'echo', state: 'Stopped' });
   const asked = { model: 'endpoint/stopped-for-clients', max_tokens: 10, messages: said('Hello') };
   const began = performance.now();
-  t.like(await t.throwsAsync(openaiOf(owner, owner.key).chat.completions.create(asked)), { status: 503, code: 'Unavailable' });
+  t.like(await t.throwsAsync(openaiOf(owner, owner.key).chat.completions.create(asked)), {
+    status: 503,
+    code: 'Unavailable',
+  });
   t.like(await t.throwsAsync(anthropicOf(owner, owner.key).messages.create(asked)), { status: 529 });
   t.true(performance.now() - began < 5_000);
   const { body } = await owner.get(`${endpointsIn('default')}/stopped-for-clients`);

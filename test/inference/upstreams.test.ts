@@ -49,11 +49,16 @@ test("an upstream of OpenAI's dialect gets the body with its own name for the mo
   const { owner, upstreams } = gateway;
   upstreams.on('passing', (response, { body }) => {
     if (valueAt(body, 'stream') !== true)
-      return json(response, 200, { ...chatAnswer('Hi', USED), extra: { kept: true } }, {
-        'set-cookie': 'upstream=1',
-        'x-upstream-secret': 'x',
-        'x-request-id': 'upstream-request',
-      });
+      return json(
+        response,
+        200,
+        { ...chatAnswer('Hi', USED), extra: { kept: true } },
+        {
+          'set-cookie': 'upstream=1',
+          'x-upstream-secret': 'x',
+          'x-request-id': 'upstream-request',
+        },
+      );
     streamHead(response);
     return response.end(chunk('Hi') + chunk('', 'stop') + usageChunk(USED) + DONE);
   });
@@ -90,7 +95,10 @@ test('a stream is asked for its usage, which only a client that has asked for it
   t.deepEqual(valueAt(lastOf('returning').body, 'stream_options'), { include_usage: true });
   const options = { stream_options: { include_usage: true, include_obfuscation: false } };
   const asked = await owner.post(CHAT, chat('returning', { stream: true, ...options }));
-  t.regex(asked.text, /"usage":\{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,"x-svc-cost-usd":"0.000013"\}/);
+  t.regex(
+    asked.text,
+    /"usage":\{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,"x-svc-cost-usd":"0.000013"\}/,
+  );
   t.deepEqual(valueAt(lastOf('returning').body, 'stream_options'), options.stream_options);
   t.is(without.headers.get('content-type'), 'text/event-stream; charset=utf-8');
 });
@@ -105,7 +113,11 @@ test("an upstream of Anthropic's dialect gets the operator's key, the client's v
   });
   const body = { ...chat('passing-claude'), metadata: { user_id: 'opaque' } };
   const headers = { ...CARRIED, 'anthropic-version': '2023-06-01', 'anthropic-beta': 'a-2026-01-01,b-2026-02-02' };
-  const answer = await owner.ask('POST', MESSAGES, { body, key: null, headers: { ...headers, 'x-api-key': owner.key } });
+  const answer = await owner.ask('POST', MESSAGES, {
+    body,
+    key: null,
+    headers: { ...headers, 'x-api-key': owner.key },
+  });
   t.is(answer.status, 200, answer.text);
   t.deepEqual(answer.body, messageAnswer('Hi', USED));
   const seen = lastOf('passing-claude');
@@ -117,7 +129,7 @@ test("an upstream of Anthropic's dialect gets the operator's key, the client's v
   t.false(JSON.stringify(seen).includes(owner.key));
 
   const client = anthropicOf(owner, owner.key);
-  const final = await client.messages.stream({ model: 'passing-claude', max_tokens: 20, messages: said('Hello') });
+  const final = client.messages.stream({ model: 'passing-claude', max_tokens: 20, messages: said('Hello') });
   t.is((await final.finalMessage()).usage.output_tokens, 3);
   const counted = await client.messages.countTokens({ model: 'passing-claude', messages: said('Hello') });
   t.is(counted.input_tokens, 11);
@@ -178,7 +190,11 @@ test('what an upstream has against a request reaches the client in its dialect, 
   for (let i = 0; i < 5; i += 1) t.is((await owner.post(CHAT, chat('strict'))).status, 400);
 });
 
-function checkUnavailable(t: { is(a: unknown, b: unknown, why?: string): void }, answer: Answer, dialect: string): void {
+function checkUnavailable(
+  t: { is(a: unknown, b: unknown, why?: string): void },
+  answer: Answer,
+  dialect: string,
+): void {
   const anthropic = dialect === 'Anthropic';
   t.is(answer.status, anthropic ? 529 : 503, answer.text);
   t.is(textAt(answer.body, 'error', 'type'), anthropic ? 'overloaded_error' : 'server_error');

@@ -29,7 +29,14 @@ const anthropic = { dialect: 'Anthropic' } as const;
 
 /** By the name of the upstream, which the Model has too. */
 const UPSTREAMS: Readonly<Record<string, Entry>> = {
-  ...{ passing: {}, 'passing-claude': anthropic, returning: {}, eyes: { images: true }, blind: {}, 'blind-claude': anthropic },
+  ...{
+    passing: {},
+    'passing-claude': anthropic,
+    returning: {},
+    eyes: { images: true },
+    blind: {},
+    'blind-claude': anthropic,
+  },
   ...{ 'first-fails': { model: 'failing-over' }, 'then-answers': { model: 'failing-over', priority: 1 } },
   ...{ 'first-late': { model: 'late', timeouts: short }, 'then-there': { model: 'late', priority: 1 } },
   ...{ 'first-broken': { model: 'broken-once' }, 'never-asked': { model: 'broken-once', priority: 1 } },
@@ -38,6 +45,8 @@ const UPSTREAMS: Readonly<Record<string, Entry>> = {
   ...{ silent: { timeouts: short }, 'silent-claude': { ...anthropic, timeouts: short }, moved: {}, elsewhere: {} },
   ...{ gated: {}, 'gated-too': {}, counted: {}, refunded: {}, 'left-early': {}, over: {}, 'over-claude': anthropic },
   ...{ trickle: {}, 'trickle-claude': anthropic, 'cut-off': {}, 'cut-off-claude': anthropic, 'cut-character': {} },
+  ...{ 'trickle-bytes': {}, 'no-end': {}, 'no-newline': {} },
+  ...{ 'breaks-off': {}, 'breaks-silent': { timeouts: { idle: '300ms' } }, 'breaks-nonsense': {} },
   ...{ nonsense: {}, 'no-utf8': {}, fails: {}, 'fails-claude': anthropic },
   ...{ stalled: { timeouts: { idle: '400ms' } }, lines: {}, revoked: {}, 'revoked-whole': {} },
   ...{ flood: {}, brief: {}, lasting: {}, load: {}, private: {}, 'private-claude': anthropic },
@@ -82,7 +91,9 @@ export async function openCatalog(): Promise<TestCatalog> {
   const own = Object.keys(models).map((model) => `  ${model}: ${JSON.stringify(PRICE)}\n`);
   await writeFile(
     join(directory, 'prices.yaml'),
-    prices.replace(/^pricebookVersion: .*$/m, "pricebookVersion: 'test'").replace(/^models:$/m, `models:\n${own.join('')}`),
+    prices
+      .replace(/^pricebookVersion: .*$/m, "pricebookVersion: 'test'")
+      .replace(/^models:$/m, `models:\n${own.join('')}`),
   );
   const entries = all.map(([name, model, { dialect = 'OpenAI', priority = 0, timeouts = {} }]) => ({
     ...{ name, dialect, baseURL: `${upstreams.url}/${name}/v1`, key: { env: KEY_VARIABLE }, priority, timeouts },

@@ -5,6 +5,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { Client as Database } from 'pg';
+import { USD } from '../../../src/money/usd.js';
 import { objectOf, path, textAt, type Answer, type Client } from '../../e2e/client.js';
 import { shareRunning, type Running } from '../../e2e/running.js';
 import { until } from '../../e2e/until.js';
@@ -63,7 +64,11 @@ export async function makeKey(owner: Client, name: string, spec: object = {}): P
 
 /** A project of its own, and a key whose calls on the shared base belong to it. */
 export async function makeProject(owner: Client, project: string): Promise<string> {
-  const made = await owner.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: project } });
+  const made = await owner.post('/api/v1/namespaces', {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: project },
+  });
   if (made.status !== 201) throw new Error(made.text);
   return makeKey(owner, project, { scopes: ['inference:invoke'], projects: [project] });
 }
@@ -135,14 +140,14 @@ export async function inDatabase<T extends object>(
   }
 }
 
-/** What requests through an endpoint have been charged, and what is held for them, as the ledger has it (USD, all nine decimals). */
+/** What requests through an endpoint have been charged, and what is held for them, as the ledger has it (USD). */
 export async function ledgerOf(service: Running, uid: string): Promise<{ spent: string; held: string }> {
-  const [row] = await inDatabase<{ spent: string; held: string }>(
+  const [row] = await inDatabase<{ spent: string | null; held: string | null }>(
     service,
-    'SELECT sum(spent_usd)::numeric(30, 9)::text AS spent, sum(held_usd)::numeric(30, 9)::text AS held FROM counters WHERE counter = $1',
+    'SELECT sum(spent_usd)::text AS spent, sum(held_usd)::text AS held FROM counters WHERE counter = $1',
     [`cost/${uid}`],
   );
-  return { spent: row?.spent ?? '0.000000000', held: row?.held ?? '0.000000000' };
+  return { spent: new USD(row?.spent ?? '0').toFixed(), held: new USD(row?.held ?? '0').toFixed() };
 }
 
 /** Once nothing is held for it any more, what it was charged. */

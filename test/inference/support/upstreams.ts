@@ -90,7 +90,14 @@ export function chatAnswer(text: string, { input, output }: Used): object {
 /** A whole answer of a message. */
 export function messageAnswer(text: string, { input, output }: Used): object {
   return {
-    ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'vendor', stop_reason: 'end_turn', stop_sequence: null },
+    ...{
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'vendor',
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+    },
     content: [{ type: 'text', text }],
     usage: { input_tokens: input, output_tokens: output },
   };
