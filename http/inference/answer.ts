@@ -7,6 +7,7 @@ import { showUSD } from '../../src/money/usd.js';
 import type { AdmittedRequest } from '../../actors/inference/service.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply, type Headers } from '../reply.js';
+import type { ServerContext } from '../server-context.js';
 
 /** Largest answer in bytes that is not streamed. */
 const MOST_ANSWER = 32 * 2 ** 20;
@@ -25,8 +26,12 @@ export interface WholeAnswer {
   counted(outputBytes: number): Usage;
 }
 
+/** Below it an answer is parsed at once. */
+const LIGHT_ANSWER = 64 * 1024;
+
 export async function answerWhole(
   x: Exchange,
+  { heavyTurns }: Pick<ServerContext, 'heavyTurns'>,
   { dialect, request, opened, admitted, headers, endedBy, counted }: WholeAnswer,
 ): Promise<void> {
   const { operation } = request;
@@ -34,11 +39,20 @@ export async function answerWhole(
   let answer: unknown;
   try {
     bytes = await readAll(opened);
-    answer = JSON.parse(bytes.toString('utf8'));
   } catch {
     const why = endedBy();
     opened.ended(x.res.destroyed || why !== undefined ? 'Left' : 'Broken');
     throw why === undefined ? failed(undefined) : new RefusalError(why);
+  }
+  // A large one in its org's turn, as bodies are.
+  if (bytes.length > LIGHT_ANSWER) await heavyTurns.ofAnswer(x, bytes.length);
+  try {
+    answer = JSON.parse(bytes.toString('utf8'));
+  } catch {
+    opened.ended('Broken');
+    throw failed(undefined);
+  } finally {
+    x.endHeavyTurn?.();
   }
   const error = dialect.readError(answer);
   opened.ended(error === undefined ? 'Whole' : 'Broken');

@@ -19,8 +19,8 @@ const NO_MONEY = 402;
 /** Anthropic's own status for a service that has no room; its clients know it. */
 const OVERLOADED = 529;
 
-/** Longest Retry-After that is sent (s): one client sleeps as long as it is told, whatever that is. */
-const MOST_RETRY_AFTER = 61;
+/** Longest Retry-After that is sent (s): one client sleeps as long as it is told, whatever that is, and another ignores more. */
+const MOST_RETRY_AFTER = 60;
 
 interface Answer {
   readonly status: number;

@@ -193,7 +193,7 @@ async function forward(
     });
     const forwarded = await inference.forward({
       ...{ model: target.model.name, dialect: dialect.name, operation: request.operation, stream: request.stream },
-      ...{ headers: passedHeaders(x), signal: giveUp.signal, readError: dialect.readError },
+      ...{ tenant: target.payer.org, headers: passedHeaders(x), signal: giveUp.signal, readError: dialect.readError },
       encode: (model) => dialect.encodeRequest(request, model),
     });
     if (revoked !== undefined) throw revoked;
@@ -211,7 +211,7 @@ async function forward(
       counted: (outputBytes: number): Usage => countedUsage(target, bounds, outputBytes),
     };
     if (!request.stream) {
-      await answerWhole(x, answer);
+      await answerWhole(x, context, answer);
       measured.ended(x.res.destroyed && !x.res.writableFinished ? 'Left' : 'Done');
       return;
     }

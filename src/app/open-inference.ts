@@ -12,6 +12,7 @@ import { openInferenceService, type InferenceService } from '../../actors/infere
 import { openStanding } from '../../actors/inference/standing.js';
 import { openUsage, type UseRow } from '../../actors/inference/usage.js';
 import type { Actors } from '../../actors/open.js';
+import { openReadTurns } from '../../actors/read-turns.js';
 import type { CommittedChange } from '../../storage/commit/request.js';
 import { readBlocks } from '../../storage/inference/blocks.js';
 import { readEndpoints } from '../../storage/inference/endpoints.js';
@@ -24,6 +25,7 @@ import type { ApiObject } from '../api/object.js';
 import { CATALOG_ORG } from '../brand.js';
 import { openInferenceRouter } from '../engines/inference/open-router.js';
 import { loadTokenizer } from '../engines/inference/tokens/tokenizers.js';
+import { withinTime } from '../engines/inference/tokens/within-time.js';
 import type { InferenceEndpointSpec } from '../kinds/inferenceendpoint/schema.js';
 import { modelKind } from '../kinds/model/index.js';
 import type { Prices } from './catalog/prices.js';
@@ -32,6 +34,9 @@ import type { LeaderDeps } from './leader.js';
 
 /** Kinds that requests name. */
 const FOLLOWED = new Set(['Model', 'InferenceEndpoint', 'Namespace']);
+/** Reads of what requests name: a part of Postgres's readers, of which an org takes half (ms). */
+const READS_AT_ONCE = 4;
+const READ_WITHIN_MS = 5_000;
 const ENDPOINTS_AT_ONCE = 1_000;
 
 export interface Inference {
@@ -59,11 +64,12 @@ export async function openInference(
   // Before anything is drawn: what the last leader held for its requests is held for nothing.
   await releaseDeadBlocks({ read: () => readBlocks(postgres), ledger: actors.ledger, onProblem });
   const router = await openInferenceRouter(upstreams.file, upstreams.keys, {
-    loadTokenizer,
+    loadTokenizer: async (name) => withinTime(await loadTokenizer(name)),
     note: (message) => log.info({ message }, 'an upstream of models did not answer'),
   });
+  const readTurn = openReadTurns({ places: READS_AT_ONCE, shared: true, waitMs: READ_WITHIN_MS });
   const directory = await openDirectory({
-    read: store.objects.read,
+    read: (address) => readTurn(address.org, () => store.objects.read(address)),
     listModels: () => listModels(actors, stopping),
     onProblem,
   });

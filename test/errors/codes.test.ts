@@ -22,6 +22,7 @@ const PASSED_ON = new Set([
   'http/errors.ts',
   'http/resources/check-collection.ts',
   'src/api/errors/status.ts',
+  'src/engines/inference/dialects/anthropic/errors.ts',
   'src/api/patches/json.ts',
   'src/api/refusal.ts',
   'src/kinds/write/patch.ts',

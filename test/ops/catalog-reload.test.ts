@@ -51,12 +51,14 @@ test('catalogs: read at the start, seen by all, written by no client, read again
   }
   const intoSvc = await other.post(`${IN_SVC}/secrets`, { kind: 'Secret', metadata: { name: 'mine' }, spec: {} });
   t.is(intoSvc.status, 405, intoSvc.text);
-  const echo = (await other.get(`${IN_SVC}/models/echo`)).body as {
-    status: object;
-    metadata: { resourceVersion: string };
-  };
-  const why = { status: 'False', reason: 'UpstreamUnavailable' };
-  t.like(echo.status, { available: false, conditions: [why, why] });
+  type Model = { readonly status: { readonly available: boolean }; readonly metadata: { resourceVersion: string } };
+  const model = async (name: string): Promise<Model> => (await other.get(`${IN_SVC}/models/${name}`)).body as Model;
+  await until('something serves the Model echo', async () => (await model('echo')).status.available);
+  const echo = await model('echo');
+  const why = { status: 'True', reason: 'Served' };
+  t.like(echo.status, { available: true, conditions: [why, why] });
+  const not = { status: 'False', reason: 'UpstreamUnavailable' };
+  t.like((await model('haiku-4.5')).status, { available: false, conditions: [not, not] });
 
   const models = join(directory, 'models.yaml');
   const before = await readFile(models, 'utf8');
@@ -78,7 +80,7 @@ test('catalogs: read at the start, seen by all, written by no client, read again
     20_000,
   );
   t.true((await other.get(`${IN_SVC}/models/haiku-4.5`)).text.includes('Haiku, changed'));
-  const same = (await other.get(`${IN_SVC}/models/echo`)).body as typeof echo;
+  const same = await model('echo');
   t.is(same.metadata.resourceVersion, echo.metadata.resourceVersion, 'what did not change is not written');
 
   await writeFile(models, 'echo: { contextTokens: none }\nbrand-new: {}\n');

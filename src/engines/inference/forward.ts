@@ -46,8 +46,8 @@ export async function forward(
     // Another request has begun to try it in the meantime, or made it cool.
     if (report === undefined) continue;
     entered.add(route);
-    const { operation, stream, headers, signal } = call;
-    const answer = await route.upstream.send({ operation, stream, headers, signal, body });
+    const { tenant, operation, stream, headers, signal } = call;
+    const answer = await route.upstream.send({ tenant, operation, stream, headers, signal, body });
     const step =
       answer.outcome === 'Failed'
         ? notAnswered(answer, report, context)

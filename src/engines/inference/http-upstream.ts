@@ -45,6 +45,15 @@ export function openHttpUpstream(spec: HttpUpstreamSpec): Upstream {
   const fixed = fixedHeaders(spec);
   const common = { pool, name, idleMs: timeouts.idleMs, connectMs: timeouts.connectMs } satisfies Partial<Exchange>;
   let inFlight = 0;
+  /** Requests under way, by tenant. */
+  const tenants = new Map<string, number>();
+  const share = shareOf(spec.maxConcurrent);
+  const leave = (tenant: string): void => {
+    inFlight -= 1;
+    const left = (tenants.get(tenant) ?? 1) - 1;
+    if (left > 0) tenants.set(tenant, left);
+    else tenants.delete(tenant);
+  };
 
   return {
     name,
@@ -62,7 +71,18 @@ export function openHttpUpstream(spec: HttpUpstreamSpec): Upstream {
           failure('Busy', `upstream ${name}: ${spec.maxConcurrent} requests are under way, its maxConcurrent`),
         );
       }
+      const { tenant } = call;
+      const own = tenants.get(tenant) ?? 0;
+      if (own >= share) {
+        return Promise.resolve(
+          failure(
+            'Busy',
+            `upstream ${name}: one organisation has ${own} requests under way, its share of maxConcurrent`,
+          ),
+        );
+      }
       inFlight += 1;
+      tenants.set(tenant, own + 1);
       return exchange({
         ...common,
         method: 'POST',
@@ -71,9 +91,7 @@ export function openHttpUpstream(spec: HttpUpstreamSpec): Upstream {
         body: call.body,
         firstByteMs: timeouts.firstByteMs,
         signal: call.signal,
-        over: () => {
-          inFlight -= 1;
-        },
+        over: () => leave(tenant),
       });
     },
     async probe(signal) {
@@ -89,6 +107,11 @@ export function openHttpUpstream(spec: HttpUpstreamSpec): Upstream {
     },
     close: () => pool.destroy(),
   };
+}
+
+/** I10: an organisation leaves an eighth of the places to others, where there are eight. */
+function shareOf(maxConcurrent: number): number {
+  return maxConcurrent - Math.floor(maxConcurrent / 8);
 }
 
 export function failure(reason: UpstreamFailure['reason'], message: string): UpstreamFailure {

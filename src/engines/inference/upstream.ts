@@ -5,6 +5,8 @@
 import type { DialectName, Operation } from './dialects/dialect.js';
 
 export interface UpstreamCall {
+  /** Whose request it is, for its share of the upstream; nothing of it is sent. */
+  readonly tenant: string;
   readonly operation: Operation;
   readonly stream: boolean;
   /** JSON, with the model's name as this upstream calls it. */

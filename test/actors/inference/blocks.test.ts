@@ -176,11 +176,12 @@ test('in a wallet that is paid in advance requests hold no more than it has, and
 });
 
 test('a Budget that is made while a block stands counts its next use, and refuses what it has no room for', async (t) => {
-  const { blocks, f } = await open(t);
+  const { blocks, f, posted } = await open(t);
   const running = await drawn(blocks, payerOf('e'), '0.3');
   await apply(f, budget('b', '0.35'));
   running.settle(usd('0.3'), TOKENS);
-  await until(async () => (await figures(f, 'budget/b/total')).spent === '0.3');
+  await until(() => posted.length === 1);
+  t.is((await figures(f, 'budget/b/total')).spent, '0.3');
   t.like(await drawing(blocks, payerOf('e'), '0.06'), { refusal: { code: 'BudgetExceeded' } });
   const fits = await drawn(blocks, payerOf('e'), '0.05');
   t.deepEqual(await figures(f, 'budget/b/total'), { spent: '0.3', held: '0.05' });

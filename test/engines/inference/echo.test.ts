@@ -17,7 +17,14 @@ const staying = (): AbortSignal => new AbortController().signal;
 
 function send(operation: Operation, body: object, upstream = open(), signal = staying()): Promise<UpstreamAnswer> {
   const text = JSON.stringify({ model: 'echo', ...body });
-  return upstream.send({ operation, stream: 'stream' in body, body: Buffer.from(text), headers: {}, signal });
+  return upstream.send({
+    tenant: 'o-1',
+    operation,
+    stream: 'stream' in body,
+    body: Buffer.from(text),
+    headers: {},
+    signal,
+  });
 }
 
 async function answered(operation: Operation, body: object, upstream = open()): Promise<Answered> {
@@ -384,6 +391,7 @@ test('What cannot be answered is 400 in the form of the dialect, with the field'
   await refused('/v1/messages', chat('x'), /^max_tokens: Field required/);
   await refused('/v1/completions', { prompt: 7 }, /^prompt must be/);
   const broken = await open().send({
+    tenant: 'o-1',
     operation: '/v1/messages',
     stream: false,
     body: Buffer.from('{'),

@@ -82,6 +82,7 @@ function readError(body: unknown): UpstreamError | undefined {
 const call = (more: Partial<ForwardCall> = {}): ForwardCall => ({
   model: 'm',
   dialect: 'OpenAI',
+  tenant: 'o-1',
   operation: '/v1/chat/completions',
   stream: false,
   headers: {},

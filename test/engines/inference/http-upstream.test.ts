@@ -33,6 +33,7 @@ async function serve(
 }
 
 const call = (more: Partial<UpstreamCall> = {}): UpstreamCall => ({
+  tenant: 'o-1',
   operation: '/v1/chat/completions',
   stream: false,
   body: Buffer.from('{"model":"m"}'),
@@ -182,6 +183,20 @@ test('A request beyond maxConcurrent is Busy at once, and its place is free when
   waiting[2]?.();
   t.is((await fourth).outcome, 'Answered');
   t.is(server.seen.length, 3);
+});
+
+test('One organisation leaves an eighth of the places of an upstream to others', async (t) => {
+  const waiting: (() => void)[] = [];
+  const { upstream } = await serve(t, (response) => void waiting.push(() => json(response, 200, {})), {
+    maxConcurrent: 8,
+  });
+  const first = Array.from({ length: 7 }, () => upstream.send(call()));
+  t.like(await upstream.send(call()), { outcome: 'Failed', reason: 'Busy' });
+  const other = upstream.send(call({ tenant: 'o-2' }));
+  await until('all are there', () => waiting.length === 8);
+  for (const go of waiting) go();
+  for (const answer of await Promise.all([...first, other]))
+    t.is(answer.outcome === 'Answered' && (await textOf(answer)), '{}');
 });
 
 test('An upstream that never begins its answer is TimedOut, and its connection is closed', async (t) => {
