@@ -2,7 +2,7 @@
  * The limits of InferenceEndpoints: requests at once, requests and tokens a minute. They live in memory, in the process that has the lease,
  * and hold over restarts: what may be used is written down before (`limits/endpoint-use.ts`). A request that is refused costs no write.
  *
- * I10: at most MOST endpoints are in memory. Full: those of which nothing counts any more go, from the one that was not used for longest on; when
+ * I10: at most MOST endpoints are in memory, half of them of one org. Full: those of which nothing counts any more go, from the one that was not used for longest on; when
  * there is none, the longest unused without a running request are written, exactly, and go then. Only when all are busy a request to another
  * endpoint is refused (Unavailable). At most MOST_OPENING requests wait for endpoints to be read.
  */
@@ -70,6 +70,9 @@ export function openLimits({ rows, lease, clock, onProblem, most = MOST }: Limit
   const opening = new Map<string, Promise<Entry>>();
   /** Places of those that are being opened. */
   let claimed = 0;
+  /** Places of each org, those that are being opened as well. */
+  const orgs = new Map<string, number>();
+  const share = Math.ceil(most / 2);
   let waiting = 0;
   let closing = false;
   const statements = openStatements({ ...{ rows, lease, clock, onProblem }, left: forget });
@@ -78,7 +81,14 @@ export function openLimits({ rows, lease, clock, onProblem, most = MOST }: Limit
     const id = idOf(entry.key);
     if (!isIdle(entry) || entries.get(id) !== entry) return;
     entries.delete(id);
+    countOrg(entry.key.org, -1);
     statements.drop(entry);
+  }
+
+  function countOrg(org: string, more: 1 | -1): void {
+    const count = (orgs.get(org) ?? 0) + more;
+    if (count > 0) orgs.set(org, count);
+    else orgs.delete(org);
   }
 
   function sweep(): void {
@@ -90,16 +100,17 @@ export function openLimits({ rows, lease, clock, onProblem, most = MOST }: Limit
   sweeping.unref();
 
   /** False: every endpoint is busy. Room that is not there yet is there when the statements have ended. */
-  function makeRoom(): boolean {
+  function makeRoom(org: string): boolean {
     const now = clock();
     const idle: Entry[] = [];
+    const isOverShare = (orgs.get(org) ?? 0) > share;
     for (const entry of entries.values()) {
       if (idle.length === LEAVE_TOGETHER) break;
-      if (!isIdle(entry)) continue;
+      if (!isIdle(entry) || (isOverShare && entry.key.org !== org)) continue;
       if (isOver(entry.use, now)) forget(entry);
       else idle.push(entry);
     }
-    if (hasRoom()) return true;
+    if (hasRoom(org)) return true;
     for (const entry of idle) {
       entry.leaving = true;
       statements.write(entry, 'Now');
@@ -107,26 +118,31 @@ export function openLimits({ rows, lease, clock, onProblem, most = MOST }: Limit
     return idle.length > 0;
   }
 
-  function hasRoom(): boolean {
-    return entries.size + claimed <= most;
+  function hasRoom(org: string): boolean {
+    return entries.size + claimed <= most && (orgs.get(org) ?? 0) <= share;
   }
 
   async function openEntry(key: WindowKey, limits: EndpointLimits): Promise<Entry> {
+    const { org } = key;
     claimed += 1;
+    countOrg(org, 1);
+    let isKept = false;
     try {
-      for (let tries = 0; !hasRoom(); tries += 1) {
-        if (tries === ROOM_TRIES || !makeRoom())
+      for (let tries = 0; !hasRoom(org); tries += 1) {
+        if (tries === ROOM_TRIES || !makeRoom(org))
           throw refuse('Unavailable', 'too many endpoints are in use at once', { retryAfterSeconds: 1 });
-        if (!hasRoom()) await statements.ended();
+        if (!hasRoom(org)) await statements.ended();
       }
       const row = await statements.load(key);
       const known = { limits, own: lease.epoch, leasedAt, now: clock() };
       const use = row === undefined ? openUseOf(limits) : restore(row, known);
       const entry: Entry = { key, use, waiting: [], leaving: false };
       entries.set(idOf(key), entry);
+      isKept = true;
       return entry;
     } finally {
       claimed -= 1;
+      if (!isKept) countOrg(org, -1);
     }
   }
 

@@ -222,7 +222,8 @@ test('while storage takes nothing, what needs a write is refused and not counted
 
 test('where memory has no room, endpoints at rest are written and make it, and come back as they were', async (t) => {
   const world = await open(t);
-  const limits = await world.lead(3);
+  // Of one org half of it.
+  const limits = await world.lead(6);
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
   for (const name of names) t.is(await takeAll(limits, name, 4, LIMITS, 100), 4);
   for (const name of names) {
@@ -232,6 +233,7 @@ test('where memory has no room, endpoints at rest are written and make it, and c
   }
   const busy = await Promise.all(['a', 'b', 'c'].map(async (name) => limits.take(of(name), LIMITS, 0)));
   t.is(await refusalOf(limits.take(of('d'), LIMITS, 0)), 'Unavailable', 'all are busy');
+  t.is((await limits.take({ org: 'another', uid: 'x' }, LIMITS, 0)).outcome, 'Admitted', 'the rest is for others');
   for (const decision of busy) if (decision.outcome === 'Admitted') decision.release(0);
   t.is((await limits.take(of('d'), LIMITS, 0)).outcome, 'Admitted');
 });
