@@ -23,6 +23,7 @@ const PASSED_ON = new Set([
   'http/resources/check-collection.ts',
   'src/api/errors/status.ts',
   'src/engines/inference/dialects/anthropic/errors.ts',
+  'src/engines/inference/dialects/openai/errors.ts',
   'src/api/patches/json.ts',
   'src/api/refusal.ts',
   'src/kinds/write/patch.ts',
