@@ -126,7 +126,8 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
     if (endpoint === undefined) throw noEndpoint(name);
     const own = modelOf(endpoint.model);
     // A client has to name a model; another one than the endpoint's is a mistake.
-    const isOwn = model === `${ENDPOINT}${name}` || model === name || directory.model(model) === own;
+    const names = [name, `${ENDPOINT}${name}`, `${ENDPOINT}${endpoint.address.project}/${name}`];
+    const isOwn = names.includes(model) || directory.model(model) === own;
     if (!isOwn) {
       throw refuse('BadRequest', `the InferenceEndpoint "${name}" serves ${own.name}, not "${model.slice(0, 200)}"`, {
         fix: `Send "model": "${own.name}".`,
@@ -154,6 +155,7 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
 
   function admitted(
     { price, payer }: InferenceTarget,
+    ask: Ask,
     decision: Extract<LimitDecision, { outcome: 'Admitted' }> | undefined,
     reservation: Reservation | undefined,
     most: USD,
@@ -162,6 +164,11 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
       const cost = costOf(price, usage);
       return cost.gt(most) ? most : cost;
     };
+    /** What an upstream reports beyond what it may is shown nowhere. */
+    const countOf = (usage: Usage | undefined): { input: number; output: number } => ({
+      input: usage === undefined ? 0 : Math.min(promptTokens(usage), ask.inputTokens),
+      output: usage === undefined ? 0 : Math.min(usage.outputTokens, ask.outputTokens),
+    });
     let charged: USD | undefined;
     return {
       limits: decision?.state ?? {},
@@ -169,8 +176,7 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
       progress: (usage) => reservation?.progress(priceOf(usage)),
       end(usage) {
         if (charged !== undefined) return charged;
-        const tokens =
-          usage === undefined ? { input: 0, output: 0 } : { input: promptTokens(usage), output: usage.outputTokens };
+        const tokens = countOf(usage);
         decision?.release(tokens.input + tokens.output);
         if (reservation === undefined) blocks.count(payer, usage === undefined ? 'Failed' : 'Done');
         charged = reservation?.settle(usage === undefined ? ZERO : priceOf(usage), tokens) ?? ZERO;
@@ -190,7 +196,7 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
       throw new LimitError(decision, asked.endpoint?.limits);
     }
     const most = ask.free ? ZERO : largestCost(asked.price, ask);
-    if (ask.free) return admitted(asked, decision, undefined, most);
+    if (ask.free) return admitted(asked, ask, decision, undefined, most);
     const giveBack = (error: unknown): never => {
       decision?.release(0);
       blocks.count(asked.payer, 'Failed');
@@ -198,8 +204,8 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
     };
     try {
       const drawn = blocks.draw(asked.payer, most);
-      if (!(drawn instanceof Promise)) return admitted(asked, decision, drawn, most);
-      return drawn.then((reservation) => admitted(asked, decision, reservation, most), giveBack);
+      if (!(drawn instanceof Promise)) return admitted(asked, ask, decision, drawn, most);
+      return drawn.then((reservation) => admitted(asked, ask, decision, reservation, most), giveBack);
     } catch (error) {
       return giveBack(error);
     }
@@ -252,8 +258,10 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
 /** `name`: of the InferenceEndpoint, where one is named. */
 function placeOf(caller: Caller, { endpoint, model }: Named): { readonly project: string; readonly name?: string } {
   if (endpoint !== undefined) return endpoint;
-  const project = projectOf(caller);
-  return model.startsWith(ENDPOINT) ? { project, name: model.slice(ENDPOINT.length) } : { project };
+  if (!model.startsWith(ENDPOINT)) return { project: projectOf(caller) };
+  // A key of several projects says which: endpoint/<project>/<name>.
+  const [first = '', second] = model.slice(ENDPOINT.length).split('/');
+  return second === undefined ? { project: projectOf(caller), name: first } : { project: first, name: second };
 }
 
 /** Of requests on the shared base: the ServiceAccount's, else the key's only one, else `default`. */
@@ -283,7 +291,7 @@ function checkEndpoint({ name, credential }: Caller, { address, state, allowedKe
 
 function forbidden({ name }: Caller, project: string): Error {
   return refuse('Forbidden', `${name} needs the scope ${INVOKE} in project "${project}"`, {
-    fix: `Use a key that carries the scope ${INVOKE} in project "${project}".`,
+    fix: `Use a key that carries the scope ${INVOKE} in project "${project}", or name an InferenceEndpoint of another one: "model": "endpoint/<project>/<name>".`,
   });
 }
 

@@ -37,7 +37,7 @@ const FOLLOWED = new Set(['Model', 'InferenceEndpoint', 'Namespace']);
 /** Reads of what requests name: a part of Postgres's readers, of which an org takes half (ms). */
 const READS_AT_ONCE = 4;
 const READ_WITHIN_MS = 5_000;
-const ENDPOINTS_AT_ONCE = 1_000;
+const ENDPOINTS_AT_ONCE = 250;
 
 export interface Inference {
   readonly service: InferenceService;

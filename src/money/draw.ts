@@ -46,8 +46,14 @@ export function draw(
   const { charged, chargedUSD } = chargeUse(book, hold, amountOf(usedUSD), now);
   book.setHold(hold.key, { ...charged, drawn: number, sequence: hold.sequence + 1 });
   if (use !== undefined) countUse(book, use, chargedUSD, now);
-  const { next, refusal } = resize(book, { ...charged, drawn: number, sequence: hold.sequence + 1 }, holdUSD, now);
+  const { next, refusal, short } = resize(
+    book,
+    { ...charged, drawn: number, sequence: hold.sequence + 1 },
+    holdUSD,
+    now,
+  );
   const drawn = {
+    short,
     ...{ chargedUSD: chargedUSD.toFixed(), heldUSD: capacityIn(next, monthOf(now)).toFixed() },
     counters: next.parts.map(({ counter }) => counter),
   };
@@ -84,7 +90,7 @@ function resize(
   charged: Hold,
   holdUSD: string,
   now: number,
-): { readonly next: Hold; readonly refusal: HoldRefusal | undefined } {
+): { readonly next: Hold; readonly refusal: HoldRefusal | undefined; readonly short?: true } {
   const countersAt = (at: number): readonly string[] => countersOf(charged.payer, book.budgets.values(), at);
   const split = (amount: USD): readonly Part[] => partsOf(charged, amount, now, countersAt);
   const asked = amountOf(holdUSD);
@@ -108,7 +114,7 @@ function resize(
   });
   const isEnough = capacityIn(next, monthOf(now)).gte(asked);
   // What is free beside it is what it could have more.
-  return { next, refusal: isEnough ? undefined : refusalOn(book, charged.key, counter, wanted) };
+  return { next, refusal: isEnough ? undefined : refusalOn(book, charged.key, counter, wanted), short: true };
 }
 
 function atMost(parts: readonly Part[], most: USD): readonly Part[] {

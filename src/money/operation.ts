@@ -121,6 +121,8 @@ export interface Drawn {
   readonly heldUSD: string;
   /** On which it has a part. */
   readonly counters: readonly string[];
+  /** One of them has less than nothing, or no room for what was asked: what is given back belongs to it. */
+  readonly short?: true | undefined;
 }
 
 export type OperationResult =

@@ -86,7 +86,7 @@ function placed(account: Account, step: Asked, result: OperationResult, hooks: A
 function drawn(
   account: Account,
   step: Extract<Step, { type: 'Draw' }>,
-  { chargedUSD, heldUSD, counters }: Drawn,
+  { chargedUSD, heldUSD, counters, short }: Drawn,
   refusal: HoldRefusal | undefined,
   hooks: Answering,
 ): void {
@@ -94,7 +94,7 @@ function drawn(
   const { costUSD, ...use } = used;
   block.draws += 1;
   block.heldUSD = new USD(heldUSD);
-  Object.assign(block, { counters, seenAt: hooks.now, postedAt: hooks.now });
+  Object.assign(block, { counters, short: short === true, seenAt: hooks.now, postedAt: hooks.now });
   const charged = new USD(chargedUSD);
   if (use.requests > 0 || !charged.isZero()) hooks.onPosted(account.org, block.payer.endpoint, use, charged);
   if (charged.lt(costUSD))

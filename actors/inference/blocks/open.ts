@@ -137,7 +137,7 @@ export function openBlocks(deps: BlockDeps): Blocks {
     block.lastAmountUSD = amountUSD;
     const { costUSD, requests } = account.unposted;
     const isFull = costUSD.gt(MOST_UNPOSTED_USD) || requests > MOST_UNPOSTED_REQUESTS;
-    if (block.waiting.size === 0 && !isFull && freeOf(block).gte(amountUSD)) {
+    if (block.waiting.size === 0 && !isFull && !block.short && freeOf(block).gte(amountUSD)) {
       noteFunded(account, payer, amountUSD, { now: deps.now(), onFunding: deps.onFunding });
       return reserve(account, block, amountUSD, reserving);
     }

@@ -62,7 +62,18 @@ export function planSteps(
   const asking = closing ? [] : blocks.filter(({ waiting }) => waiting.size > 0);
   const last = asking.filter((block) => isLast(block, now));
 
-  const givers = giversFor(last, blocks, now);
+  const addReleases = (): void => {
+    for (const key of account.releases) {
+      if (!hasRoom()) return;
+      account.releases.delete(key);
+      steps.push({ type: 'Release', key, operation: { op: 'Release', key } });
+    }
+  };
+  // First: what they give back may be asked for.
+  addReleases();
+  // What is asked for together with what others leave would be served by that, though a lowered limit has no room for it.
+  const short = asking.filter((block) => block.short && block.state === 'Standing' && freeOf(block).gt(0));
+  const givers = new Set([...giversFor(last, blocks, now), ...short]);
   for (const block of givers) if (hasRoom()) add(block, drawOf(block, account, now, { last: false, nobody: true }));
   // Where not all have given back yet, nobody is refused yet.
   const others = asking.filter((block) => !last.includes(block));
@@ -78,15 +89,11 @@ export function planSteps(
     if (isDue && hasRoom()) add(block, drawOf(block, account, now, { last: false, nothing: closing }));
     else if (!isDue && (closing || isIdle(block, now))) giveUp(account, block);
   }
+  addReleases();
   for (const [id, { payer, use }] of account.owed) {
     if (steps.length > MOST_STEPS - 4) break;
     account.owed.delete(id);
     steps.push(...stepsForOwed(payer, use, newKey(payer)));
-  }
-  for (const key of account.releases) {
-    if (!hasRoom()) break;
-    account.releases.delete(key);
-    steps.push({ type: 'Release', key, operation: { op: 'Release', key } });
   }
   if (account.counts.size > 0 && (closing || now - account.countedAt >= COUNT_EVERY_MS))
     for (const uid of account.counts.keys()) if (hasRoom()) steps.push(countOf(account, uid));
@@ -169,7 +176,7 @@ function askedOf({ waiting, fitting }: Block, { last }: How): readonly Waiting[]
 }
 
 function aheadOf(block: Block, account: Account, now: number, { last }: How): USD {
-  return last ? ZERO : slackOf(block, account, now);
+  return last || block.short ? ZERO : slackOf(block, account, now);
 }
 
 function placeOf(block: Block, account: Account, now: number, how: How): Step {

@@ -47,6 +47,8 @@ export interface Block {
   refusal: { readonly by: HoldRefusal; readonly at: number; readonly tries: number } | undefined;
   /** Nothing is held ahead until then. */
   shortUntil: number;
+  /** A limit that it counts in is passed, since it was lowered: what its requests leave is given back first, and nobody draws on it. */
+  short: boolean;
   /** What it holds ahead finds no room, and is to be given back. */
   tooMuch: boolean;
   /** Counters that it has a part on, as of `seenAt`. */
@@ -71,6 +73,7 @@ export function newBlock(payer: BlockPayer, key: string, now: number): Block {
       fitting: undefined,
       refusal: undefined,
       shortUntil: 0,
+      short: false,
       tooMuch: false,
       counters: undefined,
       seenAt: now,

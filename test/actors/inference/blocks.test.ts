@@ -188,6 +188,24 @@ test('a Budget that is made while a block stands counts its next use, and refuse
   fits.settle(usd('0.05'), TOKENS);
 });
 
+test('what ends under a Budget that was lowered below it is given back, and no new request draws on it', async (t) => {
+  const { blocks, f, posted } = await open(t);
+  await apply(f, budget('b', '5'));
+  const long = await Promise.all(Array.from({ length: 4 }, () => drawn(blocks, payerOf('e'), '1')));
+  await apply(f, budget('b', '0.1'));
+  const [first, second, ...others] = long;
+  first?.settle(usd('0.01'), TOKENS);
+  await until(() => posted.length === 1);
+  t.like(await drawing(blocks, payerOf('e'), '0.01'), { refusal: { code: 'BudgetExceeded' } });
+  second?.settle(usd('0.01'), TOKENS);
+  t.like(await drawing(blocks, payerOf('e'), '0.01'), { refusal: { code: 'BudgetExceeded' } });
+  for (const one of others) one.settle(usd('0.01'), TOKENS);
+  await until(async () => (await figures(f, 'budget/b/total')).held === '0');
+  const fits = await drawn(blocks, payerOf('e'), '0.06');
+  t.deepEqual(await figures(f, 'budget/b/total'), { spent: '0.04', held: '0.06' });
+  fits.settle(usd('0.06'), TOKENS);
+});
+
 test('requests that nothing was charged for are counted within a second or two, in one write', async (t) => {
   const { blocks, f, calls, posted } = await open(t);
   for (let i = 0; i < 50; i++) blocks.count({ org: 'o-1', endpoint: i % 2 === 0 ? 'e' : 'g' }, 'Failed');
