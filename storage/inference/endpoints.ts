@@ -1,5 +1,7 @@
 /** Reads which InferenceEndpoints there are, for the process that becomes the leader: it tells each of its Model and its use. Whole store. */
 import type { Address } from '../../src/api/address.js';
+import { decodeObject } from '../../src/api/encode.js';
+import type { InferenceEndpointSpec } from '../../src/kinds/inferenceendpoint/schema.js';
 import type { Postgres, Statement } from '../postgres.js';
 
 export interface StoredEndpoint {
@@ -22,8 +24,10 @@ export async function readEndpoints(
     name,
     limit,
   ]);
-  return rows.map(([of, at, called, uid, model]) => ({
-    ...{ uid, model, address: { org: of, kind: 'InferenceEndpoint', project: at, name: called } },
+  // A body has a blank in it, and is no JSON to Postgres.
+  return rows.map(([of, at, called, uid, body]) => ({
+    ...{ uid, model: decodeObject<InferenceEndpointSpec>(Buffer.from(body)).spec.model },
+    address: { org: of, kind: 'InferenceEndpoint', project: at, name: called },
   }));
 }
 
@@ -31,7 +35,7 @@ export async function readEndpoints(
 const ENDPOINTS: Statement = {
   name: 'inference endpoints',
   text: `
-SELECT o.org, e.project, e.name, e.uid, e.body::json -> 'spec' ->> 'model'
+SELECT o.org, e.project, e.name, e.uid, e.body
 FROM orgs o CROSS JOIN LATERAL (
   SELECT project, name, uid, body FROM objects
   WHERE org = o.org AND kind = 'InferenceEndpoint' AND (o.org > $1 OR (project, name) > ($2, $3))
