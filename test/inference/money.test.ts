@@ -191,9 +191,9 @@ test.serial(
     t.is((await owner.ask('POST', CHAT, { body, key })).status, 200, 'what they did not use is there again');
     await owner.merge(`${path('budgets', '')}/of-models`, { spec: { limitUSD: due } });
     // What was held ahead before may still be used.
-    const refusedOnce = (to: string, asked: object): Promise<Answer> =>
+    const refusedOnce = (to: string, request: object): Promise<Answer> =>
       until('the lower limit refuses', async () => {
-        const answer = await owner.ask('POST', to, { body: asked, key });
+        const answer = await owner.ask('POST', to, { body: request, key });
         return answer.status === 200 ? undefined : answer;
       });
     checkNoMoney(t, await refusedOnce(CHAT, body), /Budget "of-models"/);
