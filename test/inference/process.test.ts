@@ -276,6 +276,7 @@ test.serial(
       setTimeout(() => json(response, 200, chatAnswer('Hi', USED)), 2);
     });
     const load = openLoad(() => service.client(), 'endpoint/killed', 8);
+    t.teardown(() => load.stop());
     for (let kill = 0; kill < 2; kill += 1) {
       const before = load.answered.length;
       await until('it is under load', () => load.answered.length > before + 100);
@@ -309,6 +310,7 @@ test.serial(
     const rpm = 200;
     await makeEndpoint(service.client(), 'windowed', { model: 'echo', limits: { rpm, maxConcurrent: 64 } });
     const load = openLoad(() => service.client(), 'endpoint/windowed', 4);
+    t.teardown(() => load.stop());
     await until('half of it is used', () => load.answered.length >= rpm / 2);
     await service.kill();
     await service.start();
