@@ -28,6 +28,9 @@ const TOGETHER = {
     ...['delivery/schedule', 'delivery/sign', 'dialer/never-dialled', 'dialer/special-addresses', 'egress/policy'],
     ...['egress/serial-requests', 'egress/socks', 'frames', 'registry', 'spares-bound'],
   ].map((name) => `engines/${name}.`),
+  inference: ['clients', 'endpoints', 'limits', 'money', 'refusals', 'streams', 'upstreams'].map(
+    (name) => `inference/${name}.`,
+  ),
   jobs: ['costs', 'data', 'ending', 'inside', 'logs'].map((name) => `jobs/${name}.`),
   parents: ['parents/'],
   'without-work': ['access/', 'billing/budgets.', 'events/', 'kubectl/explain.', 'kubectl/fields.'],

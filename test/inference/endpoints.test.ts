@@ -2,17 +2,19 @@
 import test from 'ava';
 import { Client as Database } from 'pg';
 import { objectOf, path, textAt, type Client } from '../e2e/client.js';
-import { shareRunning, type Running } from '../e2e/running.js';
+import type { Running } from '../e2e/running.js';
+import { shareGateway, type Gateway } from './support/gateway.js';
 
 const ENDPOINTS = path('inferenceendpoints', 'default');
 
+let gateway: Gateway;
 let service: Running;
 let owner: Client;
 test.before(async () => {
-  service = await shareRunning(undefined, { env: { TROUPE_COMPUTE: 'off' } });
-  owner = service.client();
+  gateway = await shareGateway();
+  ({ service, owner } = gateway);
 });
-test.after.always(async () => service?.close());
+test.after.always(async () => gateway?.close());
 
 /** `maxCostUSD` of an object in the ledger. */
 async function capOf(uid: string): Promise<string | undefined> {

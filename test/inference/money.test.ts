@@ -191,13 +191,14 @@ test.serial(
     t.is((await owner.ask('POST', CHAT, { body, key })).status, 200, 'what they did not use is there again');
     await owner.merge(`${path('budgets', '')}/of-models`, { spec: { limitUSD: due } });
     // What was held ahead before may still be used.
-    const none = await until('the lower limit refuses', async () => {
-      const answer = await owner.ask('POST', CHAT, { body, key });
-      return answer.status === 200 ? undefined : answer;
-    });
-    checkNoMoney(t, none, /Budget "of-models"/);
+    const refusedOnce = (to: string, request: object): Promise<Answer> =>
+      until('the lower limit refuses', async () => {
+        const answer = await owner.ask('POST', to, { body: request, key });
+        return answer.status === 200 ? undefined : answer;
+      });
+    checkNoMoney(t, await refusedOnce(CHAT, body), /Budget "of-models"/);
     const claude = { model: 'echo', messages: said('Hello'), max_tokens: 8_000 };
-    const refusedClaude = await owner.ask('POST', MESSAGES, { body: claude, key });
+    const refusedClaude = await refusedOnce(MESSAGES, claude);
     checkNoMoney(t, refusedClaude, /Budget "of-models"/);
     t.is(textAt(refusedClaude.body, 'error', 'type'), 'billing_error');
   },
