@@ -9,7 +9,8 @@ import type { RouteHealth } from './health.js';
 import { isRefusal, needsBody, outcomeOf } from './outcome.js';
 import { enter, type Report, type Route } from './route.js';
 import type { Forwarded, ForwardCall } from './router.js';
-import type { UpstreamAnswer, UpstreamFailure } from './upstream.js';
+import type { UpstreamError } from './dialects/dialect.js';
+import type { Upstream, UpstreamAnswer, UpstreamFailure } from './upstream.js';
 
 export const MOST_TRIES = 3;
 const LONGEST_RETRY_AFTER_S = 60;
@@ -108,13 +109,26 @@ async function answered({ answer, route, report, call, context, retries }: Attem
   report(outcome, context.now());
   if (outcome.is === 'Refused' || outcome.is === 'Limited') context.answered(upstream.name);
   if (outcome.is === 'Refused' && isRefusal(status)) {
-    const told = error ?? { message: `The model's upstream refused the request with status ${status} and no reason.` };
+    const told = (error && concealed(error, upstream)) ?? {
+      message: `The model's upstream refused the request with status ${status} and no reason.`,
+    };
     return { end: { outcome: 'Refused', status, error: told, class: upstream.class } };
   }
   context.note(
     `upstream ${upstream.name}: answered ${status}${outcome.is === 'KeyRefused' ? ', which refuses its key or lacks credit' : ''}`,
   );
   return { why: outcome.is === 'Limited' ? 'Overloaded' : 'Unavailable' };
+}
+
+/** Each of its texts. */
+function concealed(error: UpstreamError, { conceal }: Upstream): UpstreamError {
+  const { message, type, code, param } = error;
+  return {
+    message: conceal(message),
+    ...(type === undefined ? {} : { type: conceal(type) }),
+    ...(code === undefined ? {} : { code: conceal(code) }),
+    ...(param === undefined ? {} : { param: conceal(param) }),
+  };
 }
 
 function ending(report: Report, { now }: ForwardContext): (how: 'Whole' | 'Broken' | 'Left') => void {

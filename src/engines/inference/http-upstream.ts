@@ -94,6 +94,7 @@ export function openHttpUpstream(spec: HttpUpstreamSpec): Upstream {
         over: () => leave(tenant),
       });
     },
+    conceal: (text) => (spec.key === undefined ? text : text.replaceAll(spec.key, '…')),
     async probe(signal) {
       const headers = [...fixed, 'accept', 'application/json'];
       if (spec.dialect === 'Anthropic') headers.push('anthropic-version', ANTHROPIC_VERSION);

@@ -55,6 +55,8 @@ export interface Upstream {
   /** Requests that hold a place: under way, or given up and not yet off its connection. */
   readonly inFlight: number;
   send(call: UpstreamCall): Promise<UpstreamAnswer>;
+  /** The text without the operator's key, should the upstream repeat it (I11). */
+  conceal(text: string): string;
   /** Whether it answers, by a request that costs nothing. Absent: it always does. */
   probe?(signal: AbortSignal): Promise<boolean>;
   close(): Promise<void>;

@@ -153,6 +153,13 @@ test('What an upstream has against the request itself is told at once, and anoth
   }
 });
 
+test("An upstream that repeats the operator's key in what it refuses shows it to no client", async (t) => {
+  const one = await far(t, 'secret-word', (response) => json(response, 400, error('no such key: sk-secret-word!')));
+  const { router } = routing(t, [one]);
+  const answer = await ask(router);
+  t.is(answer.outcome === 'Refused' && answer.error.message, 'no such key: …!');
+});
+
 test("A client's 400, 404, 413 and 422 never cool a route", async (t) => {
   const one = await far(t, 'a', GOOD);
   const { router } = routing(t, [one]);

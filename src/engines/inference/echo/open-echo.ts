@@ -62,6 +62,8 @@ export function openEcho({
       const { status, headers } = reply;
       return { outcome: 'Answered', status, headers, body: paced(reply, idleMs, ending.signal, end), discard: end };
     },
+    // It has no key.
+    conceal: (text) => text,
     close: () => Promise.resolve(),
   };
 }
