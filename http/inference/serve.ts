@@ -184,7 +184,10 @@ async function forward(
       abort();
     },
     end: () => undefined,
-    cut: abort,
+    cut() {
+      revoked ??= refuse('Unavailable', 'the service is shutting down', { retryAfterSeconds: 2 });
+      abort();
+    },
   });
   try {
     unfollow = inference.follow(target, () => {
@@ -217,9 +220,9 @@ async function forward(
     }
     // It registers itself anew, with what it needs to end a stream that has begun.
     leave();
-    const { project } = target;
+    const { project, payer } = target;
     const { outputTokens } = bounds;
-    measured.ended(await answerStream(x, context, { ...answer, abort, project, outputTokens }));
+    measured.ended(await answerStream(x, context, { ...answer, abort, org: payer.org, project, outputTokens }));
   } finally {
     unfollow();
     leave();

@@ -43,7 +43,7 @@ export async function forward(
     if (call.signal.aborted) return aborted();
     if (tries >= MOST_TRIES) break;
     const body = call.encode(route.as);
-    const report = enter(route, context.now());
+    const report = enter(route, call.tenant, context.now());
     // Another request has begun to try it in the meantime, or made it cool.
     if (report === undefined) continue;
     entered.add(route);

@@ -1,4 +1,5 @@
 /** A route: one model at one upstream, and how it stands. The only thing that changes in it is its health. */
+import { judged, type LastOutcomes } from './blame.js';
 import { admit, HEALTHY, report, type RouteHealth, type RouteOutcome } from './health.js';
 import type { Upstream } from './upstream.js';
 
@@ -9,22 +10,24 @@ export interface Route {
   readonly priority: number;
   readonly weight: number;
   health: RouteHealth;
+  /** By tenant. */
+  readonly last: LastOutcomes;
 }
 
 export function newRoute(upstream: Upstream, as: string, priority = 0, weight = 1): Route {
-  return { upstream, as, priority, weight, health: HEALTHY };
+  return { upstream, as, priority, weight, health: HEALTHY, last: new Map() };
 }
 
 /** To be called for each outcome of an admitted request. */
 export type Report = (outcome: RouteOutcome, now: number) => void;
 
 /** Undefined: it cools. An upstream without a probe always answers: what fails there is what the client asked for. */
-export function enter(route: Route, now: number): Report | undefined {
+export function enter(route: Route, tenant: string, now: number): Report | undefined {
   if (route.upstream.probe === undefined) return () => undefined;
   const admitted = admit(route.health, now);
   if (admitted === undefined) return undefined;
   route.health = admitted;
   return (outcome, at) => {
-    route.health = report(route.health, admitted.epoch, outcome, at);
+    route.health = report(route.health, admitted.epoch, judged(route.last, tenant, outcome, at), at);
   };
 }
