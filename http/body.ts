@@ -12,6 +12,7 @@
  * reading a small one.
  */
 import { refuse, RefusalError } from '../src/api/refusal.js';
+import { copyTogether } from './copy-in-turns.js';
 import type { Exchange } from './exchange.js';
 import type { HeavyTurns } from './heavy-turns.js';
 import { refusalOf } from './small-chunks.js';
@@ -29,7 +30,7 @@ export interface Bodies {
    * Refuses with RequestEntityTooLarge, UnsupportedMediaType (compressed), BadRequest (cut short or too slow).
    */
   read(x: Exchange, most?: number): Promise<Buffer>;
-  /** The same of a body that is not parsed, or in turns of its own: it waits for no turn (`heavy-turns.ts`). */
+  /** The same of a body that is not parsed, or beside the event loop: it waits for no turn (`heavy-turns.ts`). */
   take(x: Exchange, most?: number): Promise<Buffer>;
   /** What a YAML body says; a large one is read in a thread of its own. */
   readYaml: YamlReader['read'];
@@ -149,7 +150,7 @@ function collect(x: Exchange, limit: number, pending: Set<Pending>): Promise<Buf
         reject(error);
         return;
       }
-      resolve(chunks ? Buffer.concat(chunks, size) : (first ?? EMPTY));
+      resolve(chunks ? copyTogether(chunks, size) : (first ?? EMPTY));
     };
     const onCut = (error?: Error): void => {
       if (error instanceof RefusalError) return entry.cut(error);

@@ -10,8 +10,10 @@ import { openConnections } from './connections.js';
 import { openDecodedObjects } from './decoded-objects.js';
 import { openDeadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
+import { traceOf } from './errors.js';
 import { openHeavyTurns } from './heavy-turns.js';
 import { openRates } from './rate.js';
+import { openLargeBodies } from './inference/large-bodies.js';
 import { openInferenceMetrics } from './inference/metrics.js';
 import { openInflightIdempotency } from './resources/inflight-idempotency.js';
 import { openRevocation, type Revocation } from './revocation.js';
@@ -40,6 +42,9 @@ export function openServerContext(deps: HttpDeps, draining: () => boolean): Open
   const heavyTurns = openHeavyTurns();
   const bodies = openBodies(limits.bodyBytes, heavyTurns);
   const yaml = openYamlWriter();
+  const largeBodies = openLargeBodies({
+    note: (error) => deps.log.error(traceOf(error), 'the thread for large bodies has failed'),
+  });
   const addresses = openAddresses(limits.rates.address);
   const connections = openConnections(limits.connections ?? {});
   const authenticator = openAuthenticator({
@@ -79,6 +84,7 @@ export function openServerContext(deps: HttpDeps, draining: () => boolean): Open
     renderings: openRenderings(deps.config.group, deps.clock),
     inflightIdempotency: openInflightIdempotency(),
     inferenceMetrics: openInferenceMetrics(deps.metrics),
+    largeBodies,
     draining,
   };
   return {
@@ -89,6 +95,7 @@ export function openServerContext(deps: HttpDeps, draining: () => boolean): Open
       streams.close();
       bodies.close();
       yaml.close();
+      largeBodies.close();
       deadlines.close();
     },
   };

@@ -9,6 +9,7 @@ import type { Connections } from './connections.js';
 import type { DecodedObjects } from './decoded-objects.js';
 import type { Deadlines } from './deadline.js';
 import type { HttpDeps } from './deps.js';
+import type { LargeBodies } from './inference/large-bodies.js';
 import type { InferenceMetrics } from './inference/metrics.js';
 import type { InflightIdempotency } from './resources/inflight-idempotency.js';
 import type { Renderings } from './table/rendering.js';
@@ -38,6 +39,8 @@ export interface ServerContext extends HttpDeps {
   readonly renderings: Renderings;
   readonly inflightIdempotency: InflightIdempotency;
   readonly inferenceMetrics: InferenceMetrics;
+  /** Of requests to models. */
+  readonly largeBodies: Pick<LargeBodies, 'isLarge' | 'read'>;
   readonly streams: Streams;
   /** What waits in memory for watches. */
   readonly waiting: Waiting;

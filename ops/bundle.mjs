@@ -14,9 +14,9 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const HOME = dirname(dirname(fileURLToPath(import.meta.url)));
-/** The service, the thread that it reads YAML in, the runner that it starts, and the proxy process that both start. */
+/** The service, the threads that it reads YAML and large requests to models in, the runner that it starts, and the proxy process that both start. */
 const PROXY = 'src/engines/compute/shared/egress/main';
-const PROGRAMS = ['src/app/main', 'http/yaml/worker', 'src/runner/main', PROXY];
+const PROGRAMS = ['src/app/main', 'http/yaml/worker', 'http/inference/worker', 'src/runner/main', PROXY];
 /** Copied to where no package is found. */
 const ALONE = new Set([PROXY]);
 

@@ -1,6 +1,6 @@
 /** Whether a model can do what a request asks of it: the route, streams, tools, images. What it cannot is refused by the field's name. Pure. */
 import { refuse } from '../../src/api/refusal.js';
-import type { Feature, InferenceRequest } from '../../src/engines/inference/dialects/dialect.js';
+import type { Feature, RequestSummary } from '../../src/engines/inference/dialects/dialect.js';
 import { DIALECT_OF } from '../../src/engines/inference/dialects/dialect.js';
 import type { ModelSpec } from '../../src/kinds/model/schema.js';
 import type { InferenceTarget } from '../../actors/inference/service.js';
@@ -22,7 +22,7 @@ const WHAT: Readonly<Record<Feature, string>> = {
 };
 
 /** Throws a refusal. */
-export function checkAbilities({ model, routes, price }: InferenceTarget, request: InferenceRequest): void {
+export function checkAbilities({ model, routes, price }: InferenceTarget, request: RequestSummary): void {
   const { operation, features, stream, longCache } = request;
   const { spec, name } = model;
   const dialect = DIALECT_OF[operation];
@@ -60,15 +60,11 @@ function can({ capabilities, modalities }: ModelSpec, feature: Feature): boolean
 }
 
 /** Most tokens that all answers of the request may have together. Throws a refusal when it asks for more than the model gives. */
-export function outputBound({ model: { spec, name } }: InferenceTarget, request: InferenceRequest): number {
-  const { maxOutputTokens: asked, answers } = request;
+export function outputBound({ model: { spec, name } }: InferenceTarget, request: RequestSummary): number {
+  const { maxOutputTokens: asked, maxOutputMember: field, answers } = request;
   if (answers === 0) return 0;
   const most = spec.maxOutputTokens ?? spec.contextTokens ?? MOST_OUTPUT;
   if (asked !== undefined && asked > most) {
-    const field =
-      request.operation === '/v1/chat/completions' && 'max_completion_tokens' in request.body
-        ? 'max_completion_tokens'
-        : 'max_tokens';
     const message = `must be at most ${most}, which the model ${name} gives`;
     throw refuse('BadRequest', `${field} ${message}`, {
       causes: [{ field, reason: 'FieldValueInvalid', message }],

@@ -1,6 +1,6 @@
 /** Reads a whole answer of an upstream, charges it, and hands it on as it came. */
 import { refuse, RefusalError, type Refusal } from '../../src/api/refusal.js';
-import type { Dialect, InferenceRequest, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
+import type { Dialect, RequestSummary, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
 import type { Usage } from '../../src/money/model-prices.js';
 import { showUSD } from '../../src/money/usd.js';
@@ -16,7 +16,7 @@ export type Opened = Extract<Forwarded, { outcome: 'Answered' }>;
 
 export interface WholeAnswer {
   readonly dialect: Dialect;
-  readonly request: InferenceRequest;
+  readonly request: RequestSummary;
   readonly opened: Opened;
   readonly admitted: AdmittedRequest;
   readonly headers: Headers;

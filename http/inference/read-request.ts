@@ -1,64 +1,101 @@
 /**
- * Reads a call's body and says what it asks for. Bodies of real turns reach 12 MiB; a large one is parsed when it is its org's turn
- * (`heavy-turns.ts`), so that it holds up nobody for longer than its own parsing.
+ * Reads a call's body and says what it asks for. Bodies of real turns reach 12 MiB: what would hold the event loop for more than a few milliseconds
+ * is read and written anew in a thread (`large-bodies.ts`), and what it says and how it is refused is the same.
  */
-import { isUtf8 } from 'node:buffer';
-import { refuse } from '../../src/api/refusal.js';
-import type { Dialect, InferenceRequest, Operation } from '../../src/engines/inference/dialects/dialect.js';
+import { refuse, RefusalError } from '../../src/api/refusal.js';
+import type { Operation } from '../../src/engines/inference/dialects/dialect.js';
+import { dialectFor } from '../../src/engines/inference/dialects/index.js';
+import type { CountedRequest } from '../../src/engines/inference/tokens/count.js';
+import { copyTogether } from '../copy-in-turns.js';
 import type { Exchange } from '../exchange.js';
 import type { ServerContext } from '../server-context.js';
+import type { LargeRequest } from './read-large.js';
+import { understandBody } from './understand.js';
 
 /** Largest body in bytes. */
 export const MOST_BODY = 32 * 2 ** 20;
-/** Below it a body is parsed at once: in a third of a millisecond. */
-const LIGHT_BODY = 64 * 1024;
 
 export interface ReadCall {
-  readonly request: InferenceRequest;
+  readonly request: CountedRequest;
   /** Of the body. */
   readonly bytes: number;
+  /** The body for an upstream that calls the model so; a promise of a large one. */
+  encode(model: string): Buffer | Promise<Buffer>;
+  /** It will not be encoded any more: a large one leaves memory. */
+  forget(): void;
 }
+
+type Reader = Pick<Exchange, 'header' | 'caller' | 'gone' | 'place'>;
 
 export async function readRequest(
   x: Exchange,
-  context: Pick<ServerContext, 'bodies' | 'heavyTurns'>,
-  dialect: Dialect,
+  context: Pick<ServerContext, 'bodies' | 'largeBodies'>,
   operation: Operation,
 ): Promise<ReadCall> {
   const bytes = await context.bodies.take(x, MOST_BODY);
-  checkType(x);
-  if (bytes.length > LIGHT_BODY) await context.heavyTurns.ofBody(x, bytes.length);
-  try {
-    const read = dialect.readRequest(operation, parse(bytes));
-    if (read.outcome === 'Request') return { request: read.request, bytes: bytes.length };
-    const { message, param = '' } = read;
-    throw refuse('BadRequest', param === '' ? message : `${param}: ${message}`, {
-      causes: [{ field: param, reason: 'FieldValueInvalid', message }],
-    });
-  } finally {
-    x.endHeavyTurn?.();
-  }
+  return readBytes(x, context, operation, bytes);
 }
 
-function checkType(x: Exchange): void {
+export function readBytes(
+  x: Reader,
+  { largeBodies }: Pick<ServerContext, 'largeBodies'>,
+  operation: Operation,
+  bytes: Buffer,
+): ReadCall | Promise<ReadCall> {
+  checkType(x);
+  if (largeBodies.isLarge(bytes)) return readInThread(x, largeBodies, operation, bytes);
+  const understood = understandBody(operation, bytes);
+  if (understood.outcome === 'Refused') throw new RefusalError(understood.refusal);
+  const { request } = understood;
+  const dialect = dialectFor(operation);
+  return {
+    ...{ request, bytes: bytes.length, forget: () => undefined },
+    encode: (model) => dialect.encodeRequest(request, model),
+  };
+}
+
+async function readInThread(
+  x: Reader,
+  largeBodies: ServerContext['largeBodies'],
+  operation: Operation,
+  bytes: Buffer,
+): Promise<ReadCall> {
+  const { length } = bytes;
+  const large = await largeBodies.read(x.caller?.org ?? '', { operation, bytes }, x.gone);
+  if (large.outcome === 'Refused') throw new RefusalError(large.refusal);
+  const { summary, texts, written } = large;
+  // Numbers may be written longer than they came; the rest of it is counted already.
+  if (written.length > length && x.place?.hold(written.length - length) === false)
+    throw refuse('TooManyRequests', 'too many request bodies are held in memory at once', { retryAfterSeconds: 1 });
+  let kept: Written | undefined = large;
+  return {
+    request: { ...summary, texts: () => texts },
+    bytes: length,
+    encode(model) {
+      if (kept === undefined) throw new Error('the body was let go before it was sent');
+      return named(kept, model);
+    },
+    forget() {
+      kept = undefined;
+    },
+  };
+}
+
+type Written = Pick<Extract<LargeRequest, { outcome: 'Request' }>, 'written' | 'name'>;
+
+/** A copy for each upstream that is tried: one that was given up may still be reading its own. */
+function named({ written, name: { from, to } }: Written, model: string): Buffer | Promise<Buffer> {
+  const pieces = [written.subarray(0, from), Buffer.from(JSON.stringify(model)), written.subarray(to)];
+  return copyTogether(
+    pieces,
+    pieces.reduce((sum, { length }) => sum + length, 0),
+  );
+}
+
+function checkType(x: Reader): void {
   const type = (x.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
   if (type === 'application/json') return;
   throw refuse('UnsupportedMediaType', `the content type "${(type ?? '').slice(0, 64)}" is not supported here`, {
     fix: 'Send JSON, with the header Content-Type: application/json.',
   });
-}
-
-/** What is wrong with it is not quoted: it is a client's prompt. */
-function parse(bytes: Buffer): unknown {
-  const text = decode(bytes);
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw refuse('BadRequest', 'the body is not JSON', { fix: 'Send one JSON object.' });
-  }
-}
-
-function decode(bytes: Buffer): string {
-  if (isUtf8(bytes)) return bytes.toString('utf8');
-  throw refuse('BadRequest', 'the body is not UTF-8', { fix: 'Send the JSON in UTF-8.' });
 }

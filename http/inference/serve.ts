@@ -6,7 +6,7 @@
  * (`streams.ts`), which bounds those of a key and an org, and ends with its credential.
  */
 import { refuse, type RefusalError } from '../../src/api/refusal.js';
-import type { Dialect, InferenceRequest, Operation } from '../../src/engines/inference/dialects/dialect.js';
+import type { Dialect, Operation } from '../../src/engines/inference/dialects/dialect.js';
 import { DIALECT_BY_NAME, dialectFor } from '../../src/engines/inference/dialects/index.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
 import { inputBound, estimateTokens } from '../../src/engines/inference/tokens/count.js';
@@ -26,7 +26,7 @@ import { refuseTwoKeys } from './credential.js';
 import { answerHeaders, answerInferenceError, UpstreamRefusal } from './errors.js';
 import { outcomeOfStatus, type MeasuredRequest } from './metrics.js';
 import { serveModels } from './models.js';
-import { readRequest } from './read-request.js';
+import { readRequest, type ReadCall } from './read-request.js';
 import { answerStream } from './stream.js';
 
 /** Of a client, for upstreams of its dialect. */
@@ -96,11 +96,11 @@ async function serveOperation(
   const { inference } = context;
   const { caller } = x;
   if (caller === undefined) throw refuse('Unauthorized', 'no API key was sent');
-  const { request, target, bounds } = await understand(x, context, { caller, call, operation, dialect, measured });
+  const { read, target, bounds } = await understand(x, context, { caller, call, operation, measured });
   const admission = inference.admit(target, bounds);
   const admitted = measured.admitted(admission instanceof Promise ? await admission : admission);
   try {
-    await forward(x, context, { dialect, request, target, bounds, admitted, measured });
+    await forward(x, context, { dialect, read, target, bounds, admitted, measured });
   } finally {
     // What was not charged by then has failed.
     admitted.end(undefined);
@@ -108,7 +108,7 @@ async function serveOperation(
 }
 
 interface Understood {
-  readonly request: InferenceRequest;
+  readonly read: ReadCall;
   readonly target: InferenceTarget;
   readonly bounds: Bounds;
 }
@@ -117,32 +117,33 @@ interface Understood {
 async function understand(
   x: Exchange,
   context: ServerContext,
-  { caller, call: { endpoint }, operation, dialect, measured }: Asking,
+  { caller, call: { endpoint }, operation, measured }: Asking,
 ): Promise<Understood> {
   const { inference } = context;
   let model = '';
   try {
-    const { request, bytes } = await readRequest(x, context, dialect, operation);
+    const read = await readRequest(x, context, operation);
+    const { request } = read;
     model = request.model;
     const found = inference.find(caller, { endpoint, model });
     const target = found instanceof Promise ? await found : found;
     measured.names(target.model.name);
     checkAbilities(target, request);
-    return { request, target, bounds: boundsOf(target, request, bytes) };
+    return { read, target, bounds: boundsOf(target, read) };
   } catch (error) {
     inference.refused(caller, { endpoint, model });
     throw error;
   }
 }
 
-interface Asking extends Served {
+interface Asking extends Omit<Served, 'dialect'> {
   readonly caller: Caller;
   readonly call: InferenceCall;
 }
 
 type Bounds = Ask;
 
-function boundsOf(target: InferenceTarget, request: InferenceRequest, bytes: number): Bounds {
+function boundsOf(target: InferenceTarget, { request, bytes }: ReadCall): Bounds {
   const { imageTokenAllowance: imageTokens = IMAGE_TOKENS, contextTokens = Number.MAX_SAFE_INTEGER } =
     target.model.spec;
   const { countTokens } = target.routes ?? {};
@@ -157,7 +158,7 @@ function boundsOf(target: InferenceTarget, request: InferenceRequest, bytes: num
 
 interface Admitted {
   readonly dialect: Dialect;
-  readonly request: InferenceRequest;
+  readonly read: ReadCall;
   readonly target: InferenceTarget;
   readonly bounds: Bounds;
   readonly admitted: AdmittedRequest;
@@ -167,8 +168,9 @@ interface Admitted {
 async function forward(
   x: Exchange,
   context: ServerContext,
-  { dialect, request, target, bounds, admitted, measured }: Admitted,
+  { dialect, read, target, bounds, admitted, measured }: Admitted,
 ): Promise<void> {
+  const { request } = read;
   const { inference, streams, clock } = context;
   const giveUp = new AbortController();
   const abort = (): void => giveUp.abort(GIVEN_UP);
@@ -197,8 +199,10 @@ async function forward(
     const forwarded = await inference.forward({
       ...{ model: target.model.name, dialect: dialect.name, operation: request.operation, stream: request.stream },
       ...{ tenant: target.payer.org, headers: passedHeaders(x), signal: giveUp.signal, readError: dialect.readError },
-      encode: (model) => dialect.encodeRequest(request, model),
+      encode: (model) => read.encode(model),
     });
+    // An answer may take minutes.
+    read.forget();
     if (revoked !== undefined) throw revoked;
     if (forwarded.outcome !== 'Answered') throw refusalOf(forwarded);
     measured.opened(performance.now() - x.startedAt);

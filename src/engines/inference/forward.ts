@@ -42,7 +42,9 @@ export async function forward(
   for (const route of choose(routes, context.now(), context.random)) {
     if (call.signal.aborted) return aborted();
     if (tries >= MOST_TRIES) break;
-    const body = call.encode(route.as);
+    const encoded = call.encode(route.as);
+    const body = encoded instanceof Promise ? await encoded : encoded;
+    if (call.signal.aborted) return aborted();
     const report = enter(route, call.tenant, context.now());
     // Another request has begun to try it in the meantime, or made it cool.
     if (report === undefined) continue;

@@ -17,8 +17,8 @@ export interface ForwardCall extends Omit<UpstreamCall, 'body'> {
   /** Name of the Model. */
   readonly model: string;
   readonly dialect: DialectName;
-  /** The body for an upstream that calls the model so. */
-  encode(model: string): Buffer;
+  /** The body for an upstream that calls the model so; a promise of a large one, which takes turns of the event loop. */
+  encode(model: string): Buffer | Promise<Buffer>;
   /** What the dialect reads out of a refusal's body. */
   readError(body: unknown): UpstreamError | undefined;
 }

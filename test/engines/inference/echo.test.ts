@@ -372,10 +372,10 @@ test('Failures, usage and errors with status 200 come as a directive says', asyn
 });
 
 test('What cannot be answered is 400 in the form of the dialect, with the field', async (t) => {
-  const refused = async (operation: Operation, body: object, message: RegExp): Promise<void> => {
+  const refused = async (operation: Operation, body: object, message: RegExp, status = 400): Promise<void> => {
     const answer = await answered(operation, body);
     const told = JSON.parse(await textOf(answer)) as { error: { message: string } };
-    t.is(answer.status, 400);
+    t.is(answer.status, status);
     t.regex(told.error.message, message);
   };
   await refused('/v1/chat/completions', chat('@echo {"speed": 1}'), /has no member speed; it takes text, tokens, rate/);
@@ -388,6 +388,7 @@ test('What cannot be answered is 400 in the form of the dialect, with the field'
     /at most 100000 tokens/,
   );
   await refused('/v1/chat/completions', chat('x', { n: 0 }), /^n must be/);
+  await refused('/v1/messages', messages('x'.repeat(256 * 1024)), /^Model echo reads at most 262144 bytes/, 413);
   await refused('/v1/messages', chat('x'), /^max_tokens: Field required/);
   await refused('/v1/completions', { prompt: 7 }, /^prompt must be/);
   const broken = await open().send({

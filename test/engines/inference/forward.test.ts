@@ -252,6 +252,24 @@ test('A client that leaves ends the tries, reaches the upstream, and cools nothi
   t.like(await router.forward(call({ signal: AbortSignal.abort() })), { reason: 'Aborted' });
 });
 
+test('A body that is written in turns of the event loop is sent as one, to each route with its own name; a client that leaves meanwhile ends the tries', async (t) => {
+  const first = await far(t, 'a', (response) => json(response, 500, {}), { as: 'a-m' });
+  const second = await far(t, 'b', GOOD, { priority: 1 });
+  const { router } = routing(t, [first, second]);
+  const leaving = new AbortController();
+  const encode: ForwardCall['encode'] = async (model) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    return Buffer.from(JSON.stringify({ model, by: 'turns' }));
+  };
+  t.like(await ask(router, { encode }), { upstream: 'b' });
+  const bodies = [first, second].map(({ server }) => server.seen.find(({ method }) => method === 'POST')?.body);
+  t.deepEqual(bodies, ['{"model":"a-m","by":"turns"}', '{"model":"m","by":"turns"}']);
+  const pending = router.forward(call({ encode, signal: leaving.signal }));
+  leaving.abort();
+  t.deepEqual(await pending, { outcome: 'Failed', reason: 'Aborted', retryAfterSeconds: undefined });
+  t.is(asked(first) + asked(second), 2);
+});
+
 test('Streams that break after their head cool a route, as their reader reports it', async (t) => {
   const one = await far(t, 'a', (response) => response.writeHead(200).write('data: 1\n\n', () => response.destroy()));
   const { router } = routing(t, [one]);

@@ -89,6 +89,14 @@ export function faultOfChoice(
   return fault(member, `must be ${allowed.map((one) => `"${one}"`).join(' or ')}, or left out: ${why}`);
 }
 
+/** Tools that a vendor puts into the prompt by their name: all but those that the request describes itself. */
+export function namedToolsOf(body: Body): number {
+  const own = new Set<unknown>(['function', 'custom']);
+  return listOf(body['tools']).filter(
+    (tool) => isObject(tool) && typeof tool['type'] === 'string' && !own.has(tool['type']),
+  ).length;
+}
+
 export const TIERS = ['auto', 'default', 'standard_only'] as const;
 export const ONE_PRICE = 'models have one price here';
 

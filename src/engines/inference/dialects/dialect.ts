@@ -32,8 +32,8 @@ export const DIALECT_OF: Readonly<Record<Operation, DialectName>> = {
 /** What a request asks of a model beside text; a model that cannot do it refuses by name. */
 export type Feature = 'Images' | 'Tools' | 'JSONSchema' | 'Reasoning';
 
-/** A request, read. */
-export interface InferenceRequest {
+/** What money, limits and routes have to know of a request. Plain data, which may come from another thread. */
+export interface RequestSummary {
   readonly operation: Operation;
   /** As the client names it. */
   readonly model: string;
@@ -42,6 +42,8 @@ export interface InferenceRequest {
   readonly wantsUsage: boolean;
   /** Most tokens of one answer; undefined: as many as the model gives. */
   readonly maxOutputTokens: number | undefined;
+  /** The member that says so, or would. */
+  readonly maxOutputMember: 'max_tokens' | 'max_completion_tokens';
   /** How many answers: `n`, times the prompts of a completion. 0 where nothing is generated. */
   readonly answers: number;
   /** By the field that asks for it, such as `messages[0].content[1]`. */
@@ -49,8 +51,14 @@ export interface InferenceRequest {
   readonly images: number;
   /** Characters of images inside the body, which are no text. */
   readonly imageCharacters: number;
+  /** Tools that their vendor describes, of which the request has the name alone. */
+  readonly namedTools: number;
   /** Cache writes that last longer than the usual five minutes are asked for. */
   readonly longCache: boolean;
+}
+
+/** A request, read. */
+export interface InferenceRequest extends RequestSummary {
   /** Everything that becomes tokens, images apart; for a tokenizer. */
   texts(): Iterable<string>;
   /** As it was sent. */
@@ -142,7 +150,7 @@ export interface Dialect {
   outputBytes(operation: Operation, answer: unknown): number;
   /** What an upstream's body says that it refuses, also with status 200; undefined: it is no error. */
   readError(body: unknown): UpstreamError | undefined;
-  follow(request: InferenceRequest, options: FollowOptions): StreamFollower;
+  follow(request: RequestSummary, options: FollowOptions): StreamFollower;
   /** Body of an error, JSON text. */
   errorBody(error: DialectError): string;
   /** What ends a stream that has begun and cannot be completed. */

@@ -21,10 +21,13 @@ export interface Image {
 
 export type Part = Readonly<Record<string, unknown>>;
 
-export function countImages(
-  parts: Iterable<{ readonly at: string; readonly part: Part }>,
-  imageOf: (part: Part) => Image | undefined,
-): Images {
+/** A part and where it is, which is put together only for the few that are told. */
+export interface PlacedPart {
+  readonly part: Part;
+  at(): string;
+}
+
+export function countImages(parts: Iterable<PlacedPart>, imageOf: (part: Part) => Image | undefined): Images {
   let images = NO_IMAGES;
   for (const { at, part } of parts) {
     const image = imageOf(part);
@@ -32,7 +35,7 @@ export function countImages(
     images = {
       count: images.count + (image.is === 'Document' ? IMAGES_OF_A_DOCUMENT : 1),
       characters: images.characters + image.characters,
-      at: images.at ?? at,
+      at: images.at ?? at(),
     };
   }
   return images;

@@ -19,6 +19,9 @@ const GROUP = 8;
 /** Of the body, for its id. */
 const HASHED = 4_096;
 
+/** Of a body, in bytes. It is read on the event loop, and its texts would be more than the context of the model. */
+const MOST_BODY = 256 * 1024;
+
 /** `now` in ms. */
 export function replyTo(operation: Operation, body: Buffer, now: number): EchoReply {
   const hash = createHash('sha1').update(body.subarray(0, HASHED)).update(String(body.length));
@@ -38,6 +41,7 @@ export function replyTo(operation: Operation, body: Buffer, now: number): EchoRe
     pace: directive,
   });
 
+  if (body.length > MOST_BODY) return whole(413, error(413, `Model echo reads at most ${MOST_BODY} bytes`));
   const read = readEcho(operation, parse(body));
   if (read.outcome === 'Refused') return whole(400, error(400, read.message, read.param));
   const { request } = read;

@@ -2,8 +2,7 @@
  * How many tokens a request can have at most, before it is sent, and how many an answer had that nobody has counted. Both are our counts,
  * and what they are good for is said beside them. Pure.
  */
-import { isObject } from '../../../api/safe-value.js';
-import type { InferenceRequest } from '../dialects/dialect.js';
+import type { InferenceRequest, RequestSummary } from '../dialects/dialect.js';
 import type { CountTokens } from '../router.js';
 
 /** Texts of more bytes together are not tokenized: this many take up to 30 ms, in which the process does nothing else. */
@@ -15,6 +14,11 @@ const AROUND_PROMPT = 64;
 const FOR_TOOLS = 512;
 /** What a vendor puts into the prompt for a tool of its own, of which the request has the name alone. */
 const FOR_NAMED_TOOL = 2_048;
+
+export interface CountedRequest extends RequestSummary {
+  /** As of `InferenceRequest`; undefined: they are too much to be tokenized. */
+  texts(): ReturnType<InferenceRequest['texts']> | undefined;
+}
 
 export interface BoundOptions {
   /** Most tokens of one image. */
@@ -28,14 +32,19 @@ export interface BoundOptions {
  * has more bytes than the prompt that is made of it. Texts that are short enough are counted by the model's own tokenizer, where there is one.
  */
 export function inputBound(
-  request: InferenceRequest,
+  request: CountedRequest,
   bodyBytes: number,
   { imageTokens, countTokens }: BoundOptions,
 ): number {
   const added = request.images * imageTokens + tokensForTools(request);
   const ofBytes = Math.max(0, bodyBytes - request.imageCharacters) + added;
-  const counted = countTokens === undefined ? undefined : countTexts(request, countTokens);
-  return counted === undefined ? ofBytes : Math.min(ofBytes, counted + added);
+  const texts = countTokens === undefined ? undefined : request.texts();
+  const few = texts === undefined ? undefined : fewTexts(texts);
+  if (few === undefined || countTokens === undefined) return ofBytes;
+  return Math.min(
+    ofBytes,
+    few.reduce((sum, text) => sum + countTokens(text) + AROUND_TEXT, AROUND_PROMPT + added),
+  );
 }
 
 /** A number of tokens for generated text that an upstream did not count: three bytes each, somewhat more than most tokenizers make of prose. */
@@ -43,23 +52,18 @@ export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 3);
 }
 
-/** Undefined: too much text to tokenize. */
-function countTexts(request: InferenceRequest, countTokens: CountTokens): number | undefined {
-  const texts: string[] = [];
+/** Undefined: too much text to tokenize. What stands around a text counts too, so that tiny ones have an end. */
+export function fewTexts(texts: Iterable<string>): readonly string[] | undefined {
+  const few: string[] = [];
   let bytes = 0;
-  for (const text of request.texts()) {
-    bytes += Buffer.byteLength(text);
+  for (const text of texts) {
+    bytes += Buffer.byteLength(text) + AROUND_TEXT;
     if (bytes > MOST_TOKENIZED_BYTES) return undefined;
-    texts.push(text);
+    few.push(text);
   }
-  return texts.reduce((sum, text) => sum + countTokens(text) + AROUND_TEXT, AROUND_PROMPT);
+  return few;
 }
 
-function tokensForTools({ features, body }: InferenceRequest): number {
-  if (!features.has('Tools')) return 0;
-  const tools: readonly unknown[] = Array.isArray(body['tools']) ? body['tools'] : [];
-  const named = tools.filter(
-    (tool) => isObject(tool) && typeof tool['type'] === 'string' && !['function', 'custom'].includes(tool['type']),
-  );
-  return FOR_TOOLS + named.length * FOR_NAMED_TOOL;
+function tokensForTools({ features, namedTools }: RequestSummary): number {
+  return features.has('Tools') ? FOR_TOOLS + namedTools * FOR_NAMED_TOOL : 0;
 }

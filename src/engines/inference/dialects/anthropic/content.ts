@@ -5,30 +5,27 @@
 import { isObject } from '../../../../api/safe-value.js';
 import { type Body, fault, isGiven, listOf } from '../body.js';
 import type { RequestFault } from '../dialect.js';
-import type { Image, Part } from '../images.js';
+import type { Image, Part, PlacedPart } from '../images.js';
 
-interface Block {
-  readonly at: string;
-  readonly part: Part;
-}
-
-/** Outer blocks come before those inside of them. The depth of a body is bounded. */
-function* blocksIn(content: unknown, at: string): Generator<Block> {
+/** Outer blocks come before those inside of them. The depth of a body is bounded; a generator in each level would cost by its square. */
+function addBlocks(blocks: PlacedPart[], content: unknown, at: () => string): void {
   for (const [index, part] of listOf(content).entries()) {
     if (!isObject(part)) continue;
-    const here = `${at}[${index}]`;
-    yield { at: here, part };
-    yield* blocksIn(part['content'], `${here}.content`);
-    const source = part['source'];
-    if (isObject(source)) yield* blocksIn(source['content'], `${here}.source.content`);
+    const here = (): string => `${at()}[${index}]`;
+    blocks.push({ part, at: here });
+    const { content: inside, source } = part;
+    if (Array.isArray(inside)) addBlocks(blocks, inside, () => `${here()}.content`);
+    if (isObject(source)) addBlocks(blocks, source['content'], () => `${here()}.source.content`);
   }
 }
 
-export function* blocksOf(body: Body): Generator<Block> {
-  yield* blocksIn(body['system'], 'system');
+export function blocksOf(body: Body): readonly PlacedPart[] {
+  const blocks: PlacedPart[] = [];
+  addBlocks(blocks, body['system'], () => 'system');
   for (const [index, message] of listOf(body['messages']).entries()) {
-    if (isObject(message)) yield* blocksIn(message['content'], `messages[${index}].content`);
+    if (isObject(message)) addBlocks(blocks, message['content'], () => `messages[${index}].content`);
   }
+  return blocks;
 }
 
 /** Documents without pages are texts, or blocks of their own. */
@@ -43,25 +40,27 @@ export function imageOf({ type, source }: Part): Image | undefined {
   };
 }
 
-export function faultOfBlocks(body: Body): RequestFault | undefined {
-  for (const { at, part } of blocksOf(body)) {
+export function faultOfBlocks(blocks: readonly PlacedPart[]): RequestFault | undefined {
+  for (const { at, part } of blocks) {
     const source = part['source'];
     if (
       part['type'] === 'container_upload' ||
       (isObject(source) && (source['type'] === 'file' || 'file_id' in source))
     ) {
-      return fault(at, 'must not name a stored file: files at an upstream are not yours alone. Send its data instead.');
+      return fault(
+        at(),
+        'must not name a stored file: files at an upstream are not yours alone. Send its data instead.',
+      );
     }
   }
   return undefined;
 }
 
 /** Some `cache_control` asks for more than the usual five minutes. */
-export function asksForLongCache(body: Body): boolean {
+export function asksForLongCache(body: Body, blocks: readonly PlacedPart[]): boolean {
   if (isLong(body)) return true;
   if (listOf(body['tools']).some((tool) => isObject(tool) && isLong(tool))) return true;
-  for (const { part } of blocksOf(body)) if (isLong(part)) return true;
-  return false;
+  return blocks.some(({ part }) => isLong(part));
 }
 
 function isLong({ cache_control: control }: Part): boolean {

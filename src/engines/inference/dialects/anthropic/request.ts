@@ -9,6 +9,7 @@ import {
   faultOfChoice,
   isGiven,
   listOf,
+  namedToolsOf,
   ONE_PRICE,
   readBody,
   readCount,
@@ -16,7 +17,7 @@ import {
   TIERS,
 } from '../body.js';
 import type { Feature, InferenceRequest, Operation, ReadRequest, RequestFault } from '../dialect.js';
-import { countImages, type Images } from '../images.js';
+import { countImages, type Images, type PlacedPart } from '../images.js';
 import { textsOf } from '../texts.js';
 import { asksForLongCache, blocksOf, faultOfBlocks, imageOf } from './content.js';
 
@@ -25,7 +26,8 @@ export function readAnthropic(operation: Operation, given: unknown): ReadRequest
   if (read.outcome === 'Refused') return read;
   const { body, model, stream } = read;
   const counting = operation === '/v1/messages/count_tokens';
-  const found = faultOfMessages(body) ?? faultOfMembers(body) ?? faultOfTools(listOf(body['tools']));
+  const blocks = blocksOf(body);
+  const found = faultOfMessages(body, blocks) ?? faultOfMembers(body) ?? faultOfTools(listOf(body['tools']));
   if (found !== undefined) return refused(found.message, found.param);
   if (counting && stream) return refused('stream must be false: a count is not streamed', 'stream');
   const most = readCount(body, 'max_tokens');
@@ -33,29 +35,31 @@ export function readAnthropic(operation: Operation, given: unknown): ReadRequest
   if (!counting && most.count === undefined) {
     return refused('max_tokens must be given: a whole number of at least 1', 'max_tokens');
   }
-  const images = countImages(blocksOf(body), imageOf);
+  const images = countImages(blocks, imageOf);
   const request: InferenceRequest = {
     operation,
     model,
     stream,
     wantsUsage: stream,
     maxOutputTokens: counting ? undefined : most.count,
+    maxOutputMember: 'max_tokens',
     answers: counting ? 0 : 1,
     features: featuresOf(body, images),
     images: images.count,
     imageCharacters: images.characters,
-    longCache: asksForLongCache(body),
+    namedTools: namedToolsOf(body),
+    longCache: asksForLongCache(body, blocks),
     texts: () => textsOf(body, imageOf),
     body,
   };
   return { outcome: 'Request', request };
 }
 
-function faultOfMessages(body: Body): RequestFault | undefined {
+function faultOfMessages(body: Body, blocks: readonly PlacedPart[]): RequestFault | undefined {
   const { messages } = body;
   if (!Array.isArray(messages) || messages.length === 0)
     return fault('messages', 'must be a list of at least one message');
-  return faultOfBlocks(body);
+  return faultOfBlocks(blocks);
 }
 
 /** They run at the upstream, or change what its account is charged. */

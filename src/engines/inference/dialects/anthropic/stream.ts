@@ -6,13 +6,13 @@
 import { isObject } from '../../../../api/safe-value.js';
 import { type Usage, ZERO_USAGE } from '../../../../money/model-prices.js';
 import { COST_MEMBER } from '../cost-member.js';
-import { BrokenStreamError, type FollowOptions, type InferenceRequest, type StreamFollower } from '../dialect.js';
+import { BrokenStreamError, type FollowOptions, type RequestSummary, type StreamFollower } from '../dialect.js';
 import { COMPLETE, NOTHING, OPEN, parse, readData, writeFrame } from '../frames.js';
 import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
 import { bytesOfBlock, bytesOfDelta } from './generated.js';
 import { newerUsage } from './usage.js';
 
-export function followAnthropic(_: InferenceRequest, { costOf }: FollowOptions): StreamFollower {
+export function followAnthropic(_: RequestSummary, { costOf }: FollowOptions): StreamFollower {
   let usage: Usage | undefined;
   let outputBytes = 0;
   let state: StreamFollower['state'] = OPEN;

@@ -5,14 +5,15 @@
 import { isObject } from '../../../../api/safe-value.js';
 import { fault, isGiven, listOf } from '../body.js';
 import type { RequestFault } from '../dialect.js';
-import type { Image, Part } from '../images.js';
+import type { Image, Part, PlacedPart } from '../images.js';
 
-export function partsOf(messages: readonly unknown[]): readonly { readonly at: string; readonly part: Part }[] {
-  return messages.flatMap((message, index) =>
-    listOf(isObject(message) ? message['content'] : undefined).flatMap((part, at) =>
-      isObject(part) ? [{ at: `messages[${index}].content[${at}]`, part }] : [],
-    ),
-  );
+export function* partsOf(messages: readonly unknown[]): Generator<PlacedPart> {
+  for (const [index, message] of messages.entries()) {
+    if (!isObject(message)) continue;
+    for (const [at, part] of listOf(message['content']).entries()) {
+      if (isObject(part)) yield { part, at: () => `messages[${index}].content[${at}]` };
+    }
+  }
 }
 
 export function imageOf(part: Part): Image | undefined {
@@ -34,11 +35,14 @@ const UNPRICED: readonly string[] = ['input_audio', 'audio_url', 'video_url', 'i
 export function faultOfParts(messages: readonly unknown[]): RequestFault | undefined {
   for (const { at, part } of partsOf(messages)) {
     const unpriced = UNPRICED.find((name) => part['type'] === name || name in part);
-    if (unpriced !== undefined) return fault(at, `must not be of type ${unpriced}: ${NO_PRICE}`);
+    if (unpriced !== undefined) return fault(at(), `must not be of type ${unpriced}: ${NO_PRICE}`);
     const file = part['file'];
     const id: unknown = isObject(file) ? file['file_id'] : part['file_id'];
     if (isGiven(id)) {
-      return fault(at, 'must not name a stored file: files at an upstream are not yours alone. Send its data instead.');
+      return fault(
+        at(),
+        'must not name a stored file: files at an upstream are not yours alone. Send its data instead.',
+      );
     }
   }
   return undefined;

@@ -6,7 +6,7 @@
 import { isObject } from '../../../../api/safe-value.js';
 import type { Usage } from '../../../../money/model-prices.js';
 import { COST_MEMBER } from '../cost-member.js';
-import type { FollowedFrame, FollowOptions, InferenceRequest, StreamFollower } from '../dialect.js';
+import type { FollowedFrame, FollowOptions, RequestSummary, StreamFollower } from '../dialect.js';
 import { COMPLETE, NOTHING, OPEN, parse, readData, writeFrame } from '../frames.js';
 import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
 import { bytesOfChoices } from './generated.js';
@@ -14,7 +14,7 @@ import { usageOf } from './usage.js';
 
 const DONE: FollowedFrame = { out: writeFrame(undefined, '[DONE]'), outputBytes: 0 };
 
-export function followOpenAI({ wantsUsage }: InferenceRequest, { costOf }: FollowOptions): StreamFollower {
+export function followOpenAI({ wantsUsage }: RequestSummary, { costOf }: FollowOptions): StreamFollower {
   let usage: Usage | undefined;
   let outputBytes = 0;
   let state: StreamFollower['state'] = OPEN;

@@ -1,0 +1,63 @@
+/**
+ * Reads a large body as far as the event loop has to know it, and writes it as an upstream gets it, but for the model's name, which is known later:
+ * where that belongs is told beside the bytes. So nothing that was parsed is kept. Pure; runs in a thread (`worker.ts`).
+ */
+import type { Refusal } from '../../src/api/refusal.js';
+import type { Operation, RequestSummary } from '../../src/engines/inference/dialects/dialect.js';
+import { dialectFor } from '../../src/engines/inference/dialects/index.js';
+import { fewTexts } from '../../src/engines/inference/tokens/count.js';
+import { hasFewPieces } from './pieces.js';
+import { understandBody } from './understand.js';
+
+/**
+ * I10: objects, lists and strings of one body, so that the memory of the thread suffices whatever they are: `JSON.parse` that finds none ends the
+ * whole process, not the thread. Conversations that fill the largest models have a fifth of it.
+ */
+export const MOST_PIECES = 250_000;
+
+export interface LargeTask {
+  readonly operation: Operation;
+  readonly bytes: Uint8Array;
+}
+
+export type LargeRequest =
+  | { readonly outcome: 'Refused'; readonly refusal: Refusal }
+  | {
+      readonly outcome: 'Request';
+      readonly summary: RequestSummary;
+      /** For a tokenizer; undefined: too much of it. */
+      readonly texts: readonly string[] | undefined;
+      /** As an upstream gets it, in a buffer of its own. */
+      readonly written: Uint8Array<ArrayBuffer>;
+      /** Where the JSON of the model's name is in it. */
+      readonly name: { readonly from: number; readonly to: number };
+    };
+
+/** `mark`: letters and digits that nobody can know who has written the body. */
+export function readLarge({ operation, bytes }: LargeTask, mark: string): LargeRequest {
+  if (!hasFewPieces(bytes, MOST_PIECES)) {
+    return {
+      outcome: 'Refused',
+      refusal: {
+        code: 'RequestEntityTooLarge',
+        message: `the body may have at most ${MOST_PIECES} objects, lists and strings`,
+        fix: 'Send less at once.',
+      },
+    };
+  }
+  const understood = understandBody(operation, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  if (understood.outcome === 'Refused') return understood;
+  const { texts, body: _, ...summary } = understood.request;
+  const written = alone(dialectFor(operation).encodeRequest(understood.request, mark));
+  const name = JSON.stringify(mark);
+  const from = Buffer.from(written.buffer).indexOf(name);
+  if (from < 0) throw new Error('the dialect does not write the name of the model');
+  return { outcome: 'Request', summary, texts: fewTexts(texts()), written, name: { from, to: from + name.length } };
+}
+
+/** A short one shares its buffer with others. */
+function alone(bytes: Buffer): Uint8Array<ArrayBuffer> {
+  const { buffer } = bytes;
+  const isAlone = buffer instanceof ArrayBuffer && buffer.byteLength === bytes.byteLength;
+  return isAlone ? new Uint8Array(buffer) : new Uint8Array(bytes);
+}

@@ -1,0 +1,91 @@
+/** Large requests to models over HTTP: what reaches an upstream and how they are refused is as of small ones. */
+import test, { type ExecutionContext } from 'ava';
+import type { AdmittedRequest, InferenceTarget } from '../../../actors/inference/service.js';
+import type { Forwarded } from '../../../src/engines/inference/router.js';
+import { ZERO } from '../../../src/money/usd.js';
+import { openTestApi, type TestApi } from '../support/test-api.js';
+
+const MIB = 2 ** 20;
+const CHAT = '/v1/chat/completions';
+
+const TARGET: InferenceTarget = {
+  model: { name: 'small', uid: 'u', spec: {}, created: '2026-01-02T03:04:05Z' },
+  ...{ endpoint: undefined, project: 'default', price: {} },
+  payer: {
+    ...{ org: 'acme', id: 'n', owner: { uid: 'n', kind: 'Namespace', project: '', name: 'default' } },
+    payer: { project: 'default', labels: {}, costs: [] },
+  },
+  routes: { dialects: new Set(['OpenAI', 'Anthropic']), countTokens: undefined },
+};
+const ADMITTED: AdmittedRequest = { limits: {}, priceOf: () => ZERO, progress: () => undefined, end: () => ZERO };
+
+async function answer(): Promise<Forwarded> {
+  async function* body(): AsyncGenerator<Buffer> {
+    yield Buffer.from('{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}');
+  }
+  const about = { upstream: 'one', class: 'External', retries: 0, ended: () => undefined };
+  return { outcome: 'Answered', status: 200, headers: {}, body: body(), discard: () => undefined, ...about };
+}
+
+/** `sent`: what upstreams got, each time two of them. */
+async function openModels(t: ExecutionContext): Promise<{ api: TestApi; sent: Buffer[] }> {
+  const sent: Buffer[] = [];
+  const api = await openTestApi(t, {
+    inference: {
+      ...{ models: () => [], find: () => TARGET, refused: () => undefined, follow: () => () => undefined },
+      admit: () => ADMITTED,
+      async forward(call) {
+        for (const name of ['first', 'second/one']) sent.push(await call.encode(name));
+        return answer();
+      },
+    },
+  });
+  return { api, sent };
+}
+
+const post = (api: TestApi, path: string, body: string | Buffer): Promise<Response> =>
+  api.call(path, { method: 'POST', body: new Uint8Array(Buffer.from(body)) });
+
+test('each upstream that is tried gets all of a large body, with its own name for the model', async (t) => {
+  const { api, sent } = await openModels(t);
+  for (const [path, more] of [
+    [CHAT, {}],
+    ['/v1/messages', { max_tokens: 5 }],
+  ] as const) {
+    for (const size of [10, MIB / 2, 12 * MIB]) {
+      const body = { ...more, model: 'm', messages: [{ role: 'user', content: 'ä'.repeat(size) }], last: true };
+      const response = await post(api, path, JSON.stringify(body));
+      t.is(response.status, 200, await response.text());
+      const expected = ['first', 'second/one'].map((model) => JSON.stringify({ ...body, model }));
+      const got = sent.splice(0).map(String);
+      t.true(got.length === 2 && got.every((one, at) => one === expected[at]), `${path} of ${size}`);
+    }
+  }
+});
+
+test('a large body that is not JSON, not UTF-8, or refused by a member is answered as a small one is', async (t) => {
+  const { api, sent } = await openModels(t);
+  const wrong = (pad: string): Buffer[] => [
+    Buffer.from(`{"model":"m","pad":"${pad}"`),
+    Buffer.concat([Buffer.from(`{"model":"m","pad":"${pad}`), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]),
+    Buffer.from(`["${pad}"]`),
+    Buffer.from(JSON.stringify({ model: 'm', max_tokens: 1, messages: [{}], base_url: 'x', pad })),
+    Buffer.from(JSON.stringify({ model: 'm', max_tokens: 1, messages: [], pad })),
+    Buffer.from(
+      `{"model":"m","max_tokens":1,"messages":[{}],"pad":"${pad}","deep":${'['.repeat(200)}${']'.repeat(200)}}`,
+    ),
+  ];
+  const told = async (path: string, body: Buffer): Promise<object> => {
+    const response = await post(api, path, body);
+    const text = (await response.text()).replaceAll(/"request_?[iI]d":"[^"]*"/g, '');
+    return { status: response.status, retry: response.headers.get('x-should-retry'), text };
+  };
+  const large = wrong('x'.repeat(MIB));
+  for (const path of [CHAT, '/v1/messages'])
+    for (const [at, small] of wrong('x').entries()) {
+      const expected = await told(path, small);
+      t.like(expected, { status: 400 });
+      t.deepEqual(await told(path, large[at] ?? small), expected);
+    }
+  t.is(sent.length, 0);
+});
