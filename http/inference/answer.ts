@@ -8,9 +8,12 @@ import type { AdmittedRequest } from '../../actors/inference/service.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply, type Headers } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
+import { readAnswer, type ReadAnswer } from './read-large-answer.js';
 
 /** Largest answer in bytes that is not streamed. */
 const MOST_ANSWER = 32 * 2 ** 20;
+const NEVER = new AbortController().signal;
+const BUSY = 'the model has answered, but too many large answers wait to be read';
 
 export type Opened = Extract<Forwarded, { outcome: 'Answered' }>;
 
@@ -22,21 +25,18 @@ export interface WholeAnswer {
   readonly headers: Headers;
   /** Why the upstream was given up from outside: the key is no longer good, or what pays is being deleted. */
   endedBy(): Refusal | undefined;
+  readonly org: string;
   /** What it has used by our count, where the upstream reports nothing. */
   counted(outputBytes: number): Usage;
 }
 
-/** Below it an answer is parsed at once. */
-const LIGHT_ANSWER = 64 * 1024;
-
 export async function answerWhole(
   x: Exchange,
-  { heavyTurns }: Pick<ServerContext, 'heavyTurns'>,
-  { dialect, request, opened, admitted, headers, endedBy, counted }: WholeAnswer,
+  { largeBodies }: Pick<ServerContext, 'largeBodies'>,
+  { org, request, opened, admitted, headers, endedBy, counted }: WholeAnswer,
 ): Promise<void> {
   const { operation } = request;
   let bytes: Buffer;
-  let answer: unknown;
   try {
     bytes = await readAll(opened);
   } catch {
@@ -44,22 +44,22 @@ export async function answerWhole(
     opened.ended(x.res.destroyed || why !== undefined ? 'Left' : 'Broken');
     throw why === undefined ? failed(undefined) : new RefusalError(why);
   }
-  // A large one in its org's turn, as bodies are.
-  if (bytes.length > LIGHT_ANSWER) await heavyTurns.ofAnswer(x, bytes.length);
-  try {
-    answer = JSON.parse(bytes.toString('utf8'));
-  } catch {
-    opened.ended('Broken');
-    throw failed(undefined);
-  } finally {
-    x.endHeavyTurn?.();
-  }
-  const error = dialect.readError(answer);
-  opened.ended(error === undefined ? 'Whole' : 'Broken');
-  if (error !== undefined) throw failed(error);
-  const usage = dialect.readUsage(operation, answer) ?? counted(dialect.outputBytes(operation, answer));
+  let read: ReadAnswer | undefined;
+  if (largeBodies.isLarge(bytes)) {
+    // To its end though the client has left: it pays. The thread bounds the wait.
+    const reading = largeBodies.readAnswer(org, { answerTo: operation, bytes }, NEVER);
+    const large = await reading.catch(() => undefined);
+    if (large === undefined) {
+      // No fault of the upstream.
+      opened.ended('Left');
+      throw refuse('Unavailable', `${BUSY}; send the request again`, { retryAfterSeconds: 1 });
+    }
+    if (large.outcome === 'Answer') [read, bytes] = [large, Buffer.from(large.bytes.buffer)];
+  } else read = readAnswer(operation, bytes);
+  opened.ended(read !== undefined && read.error === undefined ? 'Whole' : 'Broken');
+  if (read === undefined || read.error !== undefined) throw failed(read?.error);
   // A client that has left pays for what was produced for it. A count of tokens has used none, and is no error.
-  const charged = admitted.end(usage);
+  const charged = admitted.end(read.usage ?? counted(read.outputBytes));
   headers['content-type'] = JSON_TYPE;
   headers['x-svc-cost-usd'] = showUSD(charged);
   reply(x, 200, bytes, headers);

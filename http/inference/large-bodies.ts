@@ -10,6 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { refuse } from '../../src/api/refusal.js';
 import { openWorkThread } from '../work-thread.js';
 import { hasFewPieces } from './pieces.js';
+import type { AnswerTask, LargeAnswer } from './read-large-answer.js';
 import type { LargeRequest, LargeTask } from './read-large.js';
 
 /** Up to so many bytes are read at once, whatever they are: 4 ms at worst. */
@@ -29,6 +30,8 @@ export interface LargeBodies {
   isLarge(bytes: Buffer): boolean;
   /** The bytes are gone afterwards. Rejects with a refusal: TooManyRequests, RequestEntityTooLarge, Unavailable. */
   read(org: string, task: LargeTask, signal: AbortSignal): Promise<LargeRequest>;
+  /** The same of an upstream's answer; its bytes come back. */
+  readAnswer(org: string, task: AnswerTask, signal: AbortSignal): Promise<LargeAnswer>;
   close(): void;
 }
 
@@ -45,16 +48,16 @@ export interface LargeBodiesOptions {
 
 export function openLargeBodies(options: LargeBodiesOptions): LargeBodies {
   const { note, short = SHORT, long = LONG, idleMs = IDLE_MS, started } = options;
-  const thread = openWorkThread<LargeTask, LargeRequest>({
+  const thread = openWorkThread<LargeTask | AnswerTask, LargeRequest | LargeAnswer>({
     open() {
       const limits = { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB } };
       const worker = new Worker(new URL('./worker.js', import.meta.url), limits);
       started?.(worker);
       return worker;
     },
-    send({ operation, bytes }) {
-      const own = ownBytes(bytes);
-      return [{ operation, bytes: own } satisfies LargeTask, [own.buffer]];
+    send(task) {
+      const own = ownBytes(task.bytes);
+      return [{ ...task, bytes: own } satisfies LargeTask | AnswerTask, [own.buffer]];
     },
     ...{ ms: TASK_MS, mostWaiting: MOST_WAITING, waitMs: WAIT_MS, idleMs },
     tooMany: () =>
@@ -72,7 +75,16 @@ export function openLargeBodies(options: LargeBodiesOptions): LargeBodies {
   });
   return {
     isLarge: (bytes) => bytes.length > short && (bytes.length > long || !hasFewPieces(bytes, FEW_PIECES)),
-    read: (org, task, signal) => thread.run(org, task, signal),
+    async read(org, task, signal) {
+      const read = await thread.run(org, task, signal);
+      if (read.outcome === 'Request' || read.outcome === 'Refused') return read;
+      throw new Error('the thread has read an answer where a request was asked for');
+    },
+    async readAnswer(org, task, signal) {
+      const read = await thread.run(org, task, signal);
+      if (read.outcome === 'Answer' || read.outcome === 'Unreadable') return read;
+      throw new Error('the thread has read a request where an answer was asked for');
+    },
     close: thread.close,
   };
 }

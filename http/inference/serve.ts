@@ -212,6 +212,7 @@ async function forward(
         request,
         admitted,
         opened: forwarded,
+        org: target.payer.org,
         headers: headersOf(x, dialect, target, admitted, forwarded.class, clock()),
       },
       endedBy: () => revoked?.refusal,
@@ -224,9 +225,9 @@ async function forward(
     }
     // It registers itself anew, with what it needs to end a stream that has begun.
     leave();
-    const { project, payer } = target;
+    const { project } = target;
     const { outputTokens } = bounds;
-    measured.ended(await answerStream(x, context, { ...answer, abort, org: payer.org, project, outputTokens }));
+    measured.ended(await answerStream(x, context, { ...answer, abort, project, outputTokens }));
   } finally {
     unfollow();
     leave();

@@ -36,7 +36,6 @@ const MOST_SILENT_BYTES = 16 * 2 ** 20;
 const FRAMES = { mostLineBytes: 16 * 2 ** 20, mostFrameBytes: 16 * 2 ** 20 };
 
 export interface StreamedAnswer extends WholeAnswer {
-  readonly org: string;
   readonly project: string;
   readonly outputTokens: number;
   /** Gives the upstream up. */

@@ -293,3 +293,35 @@ test('orgs take turns, the line of one has an end, and who leaves it leaves its 
   t.is(outcomes.at(-1), 'Read');
   t.true(unread.length > 0, 'what has left the line is not given to the thread');
 });
+
+test('a large answer of an upstream says what it has used, and its bytes come back as they were', async (t) => {
+  const bodies = open(t);
+  const value = {
+    choices: [{ message: { content: 'ä'.repeat(MIB) } }],
+    usage: { prompt_tokens: 3, completion_tokens: 5 },
+  };
+  const json = JSON.stringify(value);
+  const bytes = Buffer.from(json);
+  t.true(bodies.isLarge(bytes));
+  const task = { answerTo: '/v1/chat/completions', bytes } as const;
+  const answered = await bodies.readAnswer('acme', task, new AbortController().signal);
+  if (answered.outcome !== 'Answer') return t.fail(answered.outcome);
+  t.is(answered.error, undefined);
+  t.like(answered.usage, { inputTokens: 3, outputTokens: 5 });
+  t.is(answered.outputBytes, 2 * MIB);
+  t.is(Buffer.from(answered.bytes.buffer).toString(), json);
+});
+
+test('an answer of millions of pieces, or none at all, holds up nobody and is unreadable', async (t) => {
+  const bodies = open(t);
+  const signal = new AbortController().signal;
+  const odd = (json: string) => ({ answerTo: '/v1/chat/completions', bytes: Buffer.from(json) }) as const;
+  const outcomes: string[] = [];
+  const turns = await turnsDuring(async () => {
+    for (const json of [`[${'[],'.repeat(4 * MIB)}0]`, '{'.repeat(2 * MIB), `"${'a'.repeat(2 * MIB)}`]) {
+      outcomes.push((await bodies.readAnswer('acme', odd(json), signal)).outcome);
+    }
+  });
+  t.true(turns > 3, `${turns} turns`);
+  t.deepEqual(outcomes, ['Unreadable', 'Unreadable', 'Unreadable']);
+});
