@@ -1,7 +1,8 @@
 /**
  * Bodies that would hold the event loop for long are read and written anew in a thread (`../work-thread.ts`), org by org in turns, and none of what
  * it has parsed is kept: it hands back a summary and the bytes for an upstream (`read-large.ts`). What is light is told by its length and by
- * the number of its pieces (`pieces.ts`): 256 KiB of text are read and written in 2 ms, as many bytes of `{}` in 30.
+ * the number of its pieces (`pieces.ts`): 64 KiB of text are read and written in half a millisecond, as many bytes of `{}` in 8. Longer bodies cost little
+ * each, but nothing on the event loop gives turns to their orgs: 64 senders of 250 KiB would hold it for 90 ms at a time.
  *
  * I10: of one org MOST_WAITING bodies wait, WAIT_MS at most; then 429. One is in hand, for TASK_MS and with MEMORY_MB at most; then it is refused
  * and the thread is replaced. Their bytes are those that `../admission.ts` counts.
@@ -15,12 +16,12 @@ import type { LargeRequest, LargeTask } from './read-large.js';
 
 /** Up to so many bytes are read at once, whatever they are: 4 ms at worst. */
 const SHORT = 32 * 1024;
-/** Up to so many, when their pieces are few: 2 ms for the bytes, and 4 for the pieces at worst. */
-const LONG = 256 * 1024;
+/** Up to so many, when their pieces are few: half a millisecond for the bytes, and 4 for the pieces at worst. */
+const LONG = 64 * 1024;
 const FEW_PIECES = 5_000;
 const MOST_WAITING = 64;
 const WAIT_MS = 30_000;
-/** A body takes 5 s at worst, on a machine that is busy. */
+/** A body takes 2 s at worst, on a machine that is busy. */
 const TASK_MS = 30_000;
 const IDLE_MS = 10_000;
 /** Twice of what the worst body takes. */
