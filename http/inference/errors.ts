@@ -67,7 +67,8 @@ function explain(x: Exchange, error: unknown, dialect: Dialect, log: HttpLog, no
   };
   if (status === 401) headers['www-authenticate'] = 'Bearer';
   return {
-    status: status === 503 && dialect.name === 'Anthropic' ? OVERLOADED : status,
+    // What is stopped has room enough, and says 503 to everybody.
+    status: status === 503 && retry !== undefined && dialect.name === 'Anthropic' ? OVERLOADED : status,
     error: { ...dialectError(x, refusal), status },
     headers,
   };

@@ -33,6 +33,8 @@ const BYTES_PER_TOKEN = 128;
 const TURN_MS = 2;
 /** Bytes of a stream of which nothing comes that is worth handing on: comments, blanks, empty frames. */
 const MOST_SILENT_BYTES = 16 * 2 ** 20;
+/** And of all of it, for each token that it was admitted for: a token with the likelihoods of twenty others has 3 KiB. */
+const MOST_BYTES_A_TOKEN = 8 * 1024;
 const FRAMES = { mostLineBytes: 16 * 2 ** 20, mostFrameBytes: 16 * 2 ** 20 };
 
 export interface StreamedAnswer extends WholeAnswer {
@@ -59,6 +61,7 @@ export async function answerStream(
   let postedAt = begunAt;
   let held = 0;
   let silentBytes = 0;
+  let bytes = 0;
   const stop = (refusal: Refusal): void => {
     stopped ??= refusal;
     abort();
@@ -108,6 +111,10 @@ export async function answerStream(
       const arrived = performance.now();
       pass(decoder.push(chunk));
       const now = performance.now();
+      bytes += chunk.length;
+      if (bytes > MOST_SILENT_BYTES + answer.outputTokens * MOST_BYTES_A_TOKEN) {
+        throw new BrokenStreamError('it sends far more than its tokens need');
+      }
       silentBytes = text === '' ? silentBytes + chunk.length : 0;
       if (silentBytes > MOST_SILENT_BYTES) throw new BrokenStreamError('it sends much and says nothing');
       if (!send(now)) await out.drained();

@@ -186,7 +186,7 @@ test.serial(
     const response = await fetch(new URL(CHAT, owner.url), {
       method: 'POST',
       headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(ask('flood', { stream: true })),
+      body: JSON.stringify(ask('flood', { stream: true, max_tokens: 1_000, n: 10 })),
       signal: leaving.signal,
     });
     t.is(response.status, 200);
@@ -208,6 +208,28 @@ test.serial(
     leaving.abort();
   },
 );
+
+test.serial('a stream of padding is cut when it has far more bytes than its tokens need', async (t) => {
+  const owner = service.client();
+  const part = `data: {"choices":[],"padding":"${'x'.repeat(64 * 1024)}"}\n\n`;
+  upstreams.on('flood', async (response) => {
+    const over = new AbortController();
+    response.once('close', () => over.abort());
+    streamHead(response);
+    for (let i = 0; i < 1_024 && !response.destroyed; i += 1) {
+      if (!response.write(part)) await once(response, 'drain', { signal: over.signal }).catch(() => undefined);
+    }
+    response.end(chunk('Hi', 'stop') + usageChunk(USED) + DONE);
+  });
+  const response = await fetch(new URL(CHAT, owner.url), {
+    method: 'POST',
+    headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(ask('flood', { stream: true })),
+  });
+  const text = await response.text();
+  t.true(text.length < 20 * MIB, `${text.length} bytes`);
+  t.regex(text.slice(-2_000), /it sends far more than its tokens need/);
+});
 
 test.serial(
   'who drains the service by SIGTERM lets streams that end soon come to their end, and the others are told',

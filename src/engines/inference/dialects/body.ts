@@ -22,10 +22,27 @@ const ROUTING = new Set([
 ]);
 const CREDENTIALS = /^(aws|azure|vertex)/;
 
+/** Members of the dialects that set how much is generated, which is what a request is admitted for. Others may set it at some server. */
+const AMOUNTS = new Set(['max_tokens', 'max_completion_tokens', 'n', 'best_of']);
+/** What sets it beside them, by the names of llama.cpp, Ollama, vLLM and others; the members of the dialects too, when they are spelled otherwise. */
+const OTHER_AMOUNTS = new Set([
+  ...['npredict', 'numpredict', 'options', 'maxnewtokens', 'maxoutputtokens', 'maxlength', 'maxgeneratedtokens'],
+  ...['usebeamsearch', 'beamwidth', 'numbeams', 'numreturnsequences', 'ncompletions', 'ncmpl'],
+  ...[...AMOUNTS].map(plainOf),
+]);
+
 /** `member`: as a request spells it. */
+function plainOf(member: string): string {
+  return member.toLowerCase().replaceAll(/[_-]/g, '');
+}
+
 function isRouting(member: string): boolean {
-  const plain = member.toLowerCase().replaceAll(/[_-]/g, '');
+  const plain = plainOf(member);
   return ROUTING.has(plain) || CREDENTIALS.test(plain);
+}
+
+function isOtherAmount(member: string): boolean {
+  return !AMOUNTS.has(member) && OTHER_AMOUNTS.has(plainOf(member));
 }
 
 export type ReadBody =
@@ -40,6 +57,13 @@ export function readBody(given: unknown): ReadBody {
     return refused(
       `${routing.slice(0, 64)} is not taken from a request: where it goes is set by the service. Remove it.`,
       routing,
+    );
+  }
+  const amount = Object.keys(given).find(isOtherAmount);
+  if (amount !== undefined) {
+    return refused(
+      `${amount.slice(0, 64)} is not taken from a request: some servers obey it before max_tokens. Remove it and set max_tokens or n.`,
+      amount,
     );
   }
   const { model, stream } = given;
