@@ -7,10 +7,11 @@
 import type { Address } from '../../src/api/address.js';
 import { CATALOG_ORG, CATALOG_PROJECT } from '../../src/brand.js';
 import type { ModelStanding } from '../../src/engines/inference/router.js';
+import { isDeprecated } from '../../src/kinds/model/availability.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import type { MessageRouter } from '../message-router.js';
 import { tick } from '../money/ticker.js';
-import type { Directory } from './directory.js';
+import type { Directory, ModelView } from './directory.js';
 
 const EVERY_MS = 1_000;
 const MOST_KNOWN = 100_000;
@@ -27,6 +28,8 @@ export interface StandingDeps {
   standing(): readonly ModelStanding[];
   readonly directory: Pick<Directory, 'model' | 'models'>;
   readonly send: MessageRouter['send'];
+  /** ms since the epoch. */
+  clock(): number;
   onProblem(message: string): void;
 }
 
@@ -38,7 +41,7 @@ export interface Standing {
   run(stopping: AbortSignal): Promise<void>;
 }
 
-export function openStanding({ standing, directory, send, onProblem }: StandingDeps): Standing {
+export function openStanding({ standing, directory, send, clock, onProblem }: StandingDeps): Standing {
   const endpoints = new Map<string, KnownEndpoint>();
   /** By uid of the Model. */
   const models = new Map<string, string>();
@@ -65,7 +68,7 @@ export function openStanding({ standing, directory, send, onProblem }: StandingD
     tellModels(byName);
     let left = MOST_TOLD;
     for (const [uid, entry] of endpoints) {
-      const message = observed(directory.model(entry.model)?.name, byName);
+      const message = observed(directory.model(entry.model), byName, clock());
       const text = JSON.stringify(message);
       if (entry.told === text) continue;
       if (left-- === 0) return;
@@ -85,12 +88,21 @@ export function openStanding({ standing, directory, send, onProblem }: StandingD
   };
 }
 
-function observed(model: string | undefined, byName: ReadonlyMap<string, ModelStanding>): ObjectMessage {
+function observed(
+  model: ModelView | undefined,
+  byName: ReadonlyMap<string, ModelStanding>,
+  now: number,
+): ObjectMessage {
   if (model === undefined) {
     const message = 'the catalog has no such model any more';
     return { type: 'ModelObserved', available: false, reason: 'ModelNotFound', message };
   }
-  const { available = false, message = 'no route serves this model' } = byName.get(model) ?? {};
+  const { name, spec } = model;
+  if (isDeprecated(spec, now)) {
+    const message = `its model is served no more since ${spec.deprecationTime}`;
+    return { type: 'ModelObserved', model: name, available: false, reason: 'Deprecated', message };
+  }
+  const { available = false, message = 'no route serves this model' } = byName.get(name) ?? {};
   const reason = available ? 'Served' : 'UpstreamUnavailable';
-  return { type: 'ModelObserved', model, available, reason, message };
+  return { type: 'ModelObserved', model: name, available, reason, message };
 }

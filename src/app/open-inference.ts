@@ -90,7 +90,7 @@ export async function openInference(
     rows: { readUse: (since, limit) => newestUse(postgres, since, limit) },
   });
   const limits = openLimits({ rows: openWindowRows(postgres), lease, clock, onProblem });
-  const standing = openStanding({ standing: router.standing, directory, send, onProblem });
+  const standing = openStanding({ standing: router.standing, directory, send, clock, onProblem });
   const know = (address: Address, uid: string, model: string): void => {
     standing.know(address, uid, model);
     usage.know(uid, address);
