@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
+import { delay } from '../../actors/wait.js';
 import { sumUSD, USD } from '../../src/money/usd.js';
 import { listAt, numberAt, path, textAt, type Client } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
@@ -266,25 +267,25 @@ interface Load {
   stop(): Promise<void>;
 }
 
-/** So many clients that ask without a pause, whatever becomes of the service. */
+/** So many clients that ask one request after the other, whatever becomes of the service; what is not answered with 200 is asked again after a pause. */
 function openLoad(makeClient: () => Client, model: string, clients: number, stream = false): Load {
   const answered: { sent: number; costUSD: string }[] = [];
-  let stopped = false;
+  const stopping = new AbortController();
   const run = async (): Promise<void> => {
-    while (!stopped) {
+    while (!stopping.signal.aborted) {
       const sent = Date.now();
       const answer = await makeClient()
         .post(CHAT, ask(model, { stream }))
         .catch(() => undefined);
       if (answer?.status === 200) answered.push({ sent, costUSD: answer.headers.get('x-svc-cost-usd') ?? '0' });
-      else await new Promise((resolve) => setTimeout(resolve, answer === undefined ? 100 : 20));
+      else await delay(answer === undefined ? 100 : 20, stopping.signal);
     }
   };
   const running = Promise.all(Array.from({ length: clients }, run));
   return {
     answered,
     async stop() {
-      stopped = true;
+      stopping.abort();
       await running;
     },
   };

@@ -1,5 +1,5 @@
 /**
- * What follows from the answers of the ledger: posted use is told, a block learns what it has, and requests that wait are admitted or refused.
+ * Acts on an answer of the ledger: reports the use that is posted, sets what the block holds, and admits or refuses the requests that wait.
  *
  * A refusal is the end only of what was asked for when others had given back for it: before, it is asked for once more. Then as many as fit
  * into what is left, in their order, smaller ones behind a larger one too, are asked for alone, so that what comes behind them cannot refuse
@@ -7,7 +7,7 @@
  *
  * A hold that is gone was released with its object, by its deletion or that of its project. What was used and not posted is charged all the same,
  * by a hold that is placed, charged and released in one commit: else to delete an endpoint under its requests would make them free. Where there
- * is no money left for it, it is the service's loss. Waiting requests are told to try again, and find no endpoint then.
+ * is no money left for it, it is the service's loss. Waiting requests are refused as Unavailable; when their clients try again, the endpoint is gone (404).
  */
 import type { Drawn, HoldRefusal, OperationResult } from '../../../src/money/operation.js';
 import { sumUSD, USD, ZERO } from '../../../src/money/usd.js';
@@ -106,7 +106,7 @@ function drawn(
   else admitAsked(account, step, hooks);
 }
 
-/** Nobody waits, and there is no room for what is held ahead: until it is given back, nobody draws on it. */
+/** No request waits, and the limit has no room for the money that the block holds ahead: no request draws on that money until it is given back. */
 function giveBackAhead(block: Block, now: number): void {
   block.shortUntil = now + SHORT_MS;
   if (freeOf(block).lte(0)) return;

@@ -10,8 +10,8 @@
  *   in the client's favour; its blocks are released by the next (`dead-blocks.ts`).
  * - A block whose hold is gone went with its object: see `answers.ts`.
  *
- * I10: of each org at most MOST_WAITING requests wait; further ones are told to try again. With more than MOST_UNPOSTED_USD or
- * MOST_UNPOSTED_REQUESTS unposted a request waits until they are posted, and with anything older than OLDEST_UNPOSTED_MS it is told to try again.
+ * I10: of each org at most MOST_WAITING requests wait; further ones are refused as Unavailable (503). With more than MOST_UNPOSTED_USD or
+ * MOST_UNPOSTED_REQUESTS unposted a request waits until they are posted; it is refused as Unavailable when any use has been unposted for longer than OLDEST_UNPOSTED_MS.
  * MOST_ACCOUNTS orgs are known; those of which nothing is left are forgotten for further ones.
  */
 import type { HoldRefusal } from '../../../src/money/operation.js';

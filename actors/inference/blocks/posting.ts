@@ -146,7 +146,7 @@ export function openPosting(account: Account, deps: PostingDeps): Posting {
       );
   }
 
-  /** Storage that is silent is no want of money. */
+  /** Storage does not answer: the requests are refused as Unavailable, not for lack of money. */
   function refuseAll(some: readonly Waiting[], why: string): void {
     if (some.length === 0) return;
     for (const block of account.blocks.values()) {

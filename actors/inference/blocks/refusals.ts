@@ -6,7 +6,7 @@ import { showUSD, USD } from '../../../src/money/usd.js';
 import { refusalOfHold } from '../../resource/commit-refusals.js';
 import type { BlockPayer } from '../blocks.js';
 
-/** `roomUSD`: what is left for it. A client that tried again by itself would do so until the end of the month: it is told not to. */
+/** `roomUSD`: the money that is left for the request. The refusal tells clients not to try again: the answer stays the same until the end of the month. */
 export function noMoney({ owner, payer }: BlockPayer, by: HoldRefusal, amountUSD: USD, roomUSD: USD): RefusalError {
   const [availableUSD, neededUSD] = [showUSD(USD.max(0, roomUSD)), showUSD(amountUSD)];
   const target = { kind: owner.kind, name: owner.name };

@@ -6,7 +6,7 @@ import type { Account, Block } from './state.js';
 
 /** Time in which recent spend fades (ms). */
 const FADES_IN = 2_000;
-/** Ahead is at least so many times what was drawn last, as far as that is no more than the other. */
+/** The money held ahead is at least so many times the last draw, unless that exceeds the other bound. */
 const DRAWS_AHEAD = 16;
 const FEW_AHEAD = new USD('0.1');
 /** After a refusal nothing is held ahead on its counter for so long (ms). */

@@ -2,6 +2,7 @@
  * The embedded upstream: serves Model `echo` in both dialects, inside of the process. It always answers, so it has no probe and never cools:
  * what fails here, a client has asked for.
  */
+import { setTimeout } from 'node:timers/promises';
 import type { Upstream, UpstreamAnswer, UpstreamFailure } from '../upstream.js';
 import { UpstreamBrokenError } from '../upstream.js';
 import type { EchoReply } from './reply.js';
@@ -110,16 +111,7 @@ async function* paced(
   }
 }
 
-/** Until the time is over, or the signal says that nobody waits. */
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done, { once: true });
-  });
+/** Until the time is over, or the signal says that nobody waits. Never rejects. */
+async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  await setTimeout(ms, undefined, { signal }).catch(() => undefined);
 }
