@@ -30,6 +30,8 @@ export interface Blocks {
   draw(payer: BlockPayer, amountUSD: USD): Reservation | Promise<Reservation>;
   /** A request that draws nothing: it was refused (an error), or is free. */
   count(payer: Pick<BlockPayer, 'org' | 'endpoint'>, how: 'Failed' | 'Done'): void;
+  /** An earlier process has told of this payer that money refuses its requests: it is told when there is some again. */
+  refusedBefore(payer: BlockPayer): void;
   /** Requests that run now through an InferenceEndpoint. */
   running(endpoint: string): number;
   /** For metrics. */

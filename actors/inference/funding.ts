@@ -1,4 +1,5 @@
 /** What an InferenceEndpoint is told when money begins or ceases to refuse its requests. Pure. */
+import { MAX_COST_REACHED } from '../../src/kinds/attempts/holds.js';
 import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import type { HoldRefusal } from '../../src/money/operation.js';
 
@@ -10,11 +11,18 @@ export function fundingMessage(refusal: HoldRefusal | undefined): ObjectMessage 
     case 'Cap':
       return {
         type: 'RequestsFunded',
-        refusal: { reason: 'MaxCostReached', message: `spec.maxCostUSD is reached: ${short}` },
+        refusal: { reason: MAX_COST_REACHED, message: `spec.maxCostUSD is reached: ${short}` },
       };
     case 'Budget':
       return { type: 'RequestsFunded', refusal: { reason: 'BudgetExceeded', message: `Budget "${name}": ${short}` } };
     case 'Wallet':
       return { type: 'RequestsFunded', refusal: { reason: 'InsufficientCredits', message: `the wallet: ${short}` } };
   }
+}
+
+const REASONS: ReadonlySet<string> = new Set([MAX_COST_REACHED, 'BudgetExceeded', 'InsufficientCredits']);
+
+/** An InferenceEndpoint with this `status.reason` was told that money refuses. */
+export function isOfMoney(reason: string | undefined): boolean {
+  return reason !== undefined && REASONS.has(reason);
 }

@@ -6,7 +6,7 @@ import { releaseDeadBlocks } from '../../actors/inference/blocks/dead-blocks.js'
 import type { Blocks } from '../../actors/inference/blocks.js';
 import { openBlocks } from '../../actors/inference/blocks/open.js';
 import { openDirectory } from '../../actors/inference/directory.js';
-import { fundingMessage } from '../../actors/inference/funding.js';
+import { fundingMessage, isOfMoney } from '../../actors/inference/funding.js';
 import { openLimits } from '../../actors/inference/limits.js';
 import { openInferenceService, type InferenceService } from '../../actors/inference/service.js';
 import { openStanding } from '../../actors/inference/standing.js';
@@ -65,7 +65,10 @@ export async function openInference(
   await releaseDeadBlocks({ read: () => readBlocks(postgres), ledger: actors.ledger, onProblem });
   const router = await openInferenceRouter(upstreams.file, upstreams.keys, {
     loadTokenizer: async (name) => withinTime(await loadTokenizer(name)),
-    note: (message) => log.info({ message }, 'an upstream of models did not answer'),
+    note(message, weight) {
+      const level = weight === 'Grave' ? 'warn' : 'info';
+      log[level]({ message }, 'an upstream of models did not answer');
+    },
   });
   const readTurn = openReadTurns({ places: READS_AT_ONCE, shared: true, waitMs: READ_WITHIN_MS });
   const directory = await openDirectory({
@@ -97,7 +100,12 @@ export async function openInference(
   };
   for (let after: Address | undefined; ;) {
     const page = await readEndpoints(postgres, after, ENDPOINTS_AT_ONCE);
-    for (const { address, uid, model } of page) know(address, uid, model);
+    for (const { address, uid, model, reason } of page) {
+      know(address, uid, model);
+      if (!isOfMoney(reason)) continue;
+      const view = await directory.endpoint(address.org, address.project, address.name);
+      if (view !== undefined) blocks.refusedBefore(view.payer);
+    }
     after = page.at(-1)?.address;
     if (page.length < ENDPOINTS_AT_ONCE) break;
   }

@@ -1,7 +1,7 @@
 /** Reads which InferenceEndpoints there are, for the process that becomes the leader: it tells each of its Model and its use. Whole store. */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject, stampVersion } from '../../src/api/encode.js';
-import type { InferenceEndpointSpec } from '../../src/kinds/inferenceendpoint/schema.js';
+import type { InferenceEndpointSpec, InferenceEndpointStatus } from '../../src/kinds/inferenceendpoint/schema.js';
 import type { Postgres, Statement } from '../postgres.js';
 
 export interface StoredEndpoint {
@@ -9,6 +9,8 @@ export interface StoredEndpoint {
   readonly uid: string;
   /** `spec.model`. */
   readonly model: string;
+  /** `status.reason` says why it is not ready, if so. */
+  readonly reason: string | undefined;
 }
 
 type Row = [org: string, project: string, name: string, uid: string, version: number, body: string];
@@ -23,8 +25,10 @@ export async function readEndpoints(
   const rows = await postgres.readRows<Row>(ENDPOINTS, [...behind, limit]);
   return rows.map(([org, project, name, uid, version, body]) => {
     // What is stored has a blank in place of the version, and is no JSON before it has one.
-    const { spec } = decodeObject<InferenceEndpointSpec>(stampVersion(Buffer.from(body), version));
-    return { uid, model: spec.model, address: { org, kind: 'InferenceEndpoint', project, name } };
+    const { spec, status } = decodeObject<InferenceEndpointSpec, InferenceEndpointStatus>(
+      stampVersion(Buffer.from(body), version),
+    );
+    return { uid, model: spec.model, reason: status.reason, address: { org, kind: 'InferenceEndpoint', project, name } };
   });
 }
 

@@ -22,8 +22,9 @@ import { freeOf, NOTHING, plus, type Account, type Block, type Unposted, type Us
 const MOST_TRIES = 3;
 /** A payer that was refused has money again when as much is admitted, or anything after so long (ms). */
 const RESTORED_MS = 10_000;
-/** I10: payers of one org of which it is known that they were refused; of further ones it is not told when they have money again. */
+/** I10: InferenceEndpoints of one org of which it is known that they were refused; of further ones nothing is told. */
 const MOST_UNFUNDED = 10_000;
+const SMALLEST = new USD(1n);
 
 export interface Answering {
   readonly now: number;
@@ -58,6 +59,8 @@ export function answer(account: Account, step: Step, result: OperationResult, ho
       if (result.outcome === 'Applied') hooks.onPosted(account.org, step.uid, use, ZERO);
       return;
     }
+    case 'Probe':
+      return probed(account, step.payer, result, hooks);
     case 'Place':
       return placed(account, step, result, hooks);
     case 'Draw':
@@ -66,6 +69,20 @@ export function answer(account: Account, step: Step, result: OperationResult, ho
         return drawn(account, step, result.drawn, result.refusal, hooks);
       return gone(account, step, result, hooks);
   }
+}
+
+/** Asked without a request, whether there is money for one like the last. */
+function probed(account: Account, payer: BlockPayer, result: OperationResult, hooks: Answering): void {
+  const known = account.unfunded.get(payer.id);
+  if (known === undefined) return;
+  if (result.outcome === 'Refused') {
+    account.unfunded.set(payer.id, { ...known, counter: result.counter });
+    if (known.counter !== result.counter) hooks.onFunding(payer, result);
+    return;
+  }
+  account.unfunded.delete(payer.id);
+  // Else it is gone, or is not what it was.
+  if (result.outcome === 'Applied') hooks.onFunding(payer, undefined);
 }
 
 function placed(account: Account, step: Asked, result: OperationResult, hooks: Answering): void {
@@ -199,8 +216,10 @@ export function fittingIn<One extends { readonly amountUSD: USD }>(room: USD, as
 
 function noteUnfunded(account: Account, payer: BlockPayer, by: HoldRefusal, amountUSD: USD, hooks: Answering): void {
   const known = account.unfunded.get(payer.id);
-  if (known === undefined && account.unfunded.size >= MOST_UNFUNDED) return;
-  account.unfunded.set(payer.id, { counter: by.counter, amountUSD, at: hooks.now });
+  // Requests of the shared base show their money nowhere.
+  if (payer.endpoint === undefined || (known === undefined && account.unfunded.size >= MOST_UNFUNDED)) return;
+  const { now } = hooks;
+  account.unfunded.set(payer.id, { payer, counter: by.counter, amountUSD, at: now, askedAt: known?.askedAt ?? now });
   if (known?.counter !== by.counter) hooks.onFunding(payer, by);
 }
 
@@ -214,6 +233,12 @@ export function noteFunded(
   if (known === undefined || (amountUSD.lt(known.amountUSD) && hooks.now - known.at < RESTORED_MS)) return;
   account.unfunded.delete(payer.id);
   hooks.onFunding(payer, undefined);
+}
+
+/** An earlier process has told so of this payer; any amount will do. */
+export function noteUnfundedBefore(account: Account, payer: BlockPayer, now: number): void {
+  if (account.unfunded.has(payer.id) || account.unfunded.size >= MOST_UNFUNDED) return;
+  account.unfunded.set(payer.id, { payer, counter: undefined, amountUSD: SMALLEST, at: now, askedAt: -Infinity });
 }
 
 /** All that this org has used and nobody has posted (USD). */

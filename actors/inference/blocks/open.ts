@@ -20,7 +20,7 @@ import { sumUSD, USD } from '../../../src/money/usd.js';
 import type { Committer } from '../../../storage/commit/request.js';
 import { delay } from '../../wait.js';
 import type { BlockPayer, Blocks, Reservation } from '../blocks.js';
-import { noteFunded } from './answers.js';
+import { noteFunded, noteUnfundedBefore } from './answers.js';
 import { openPosting, type Posting } from './posting.js';
 import { notNow } from './refusals.js';
 import { addCount, reserve, type Reserving } from './reservation.js';
@@ -157,6 +157,12 @@ export function openBlocks(deps: BlockDeps): Blocks {
       const { account, posting } = entry;
       addCount(account, endpoint, { ...NOTHING, requests: 1, errors: how === 'Failed' ? 1 : 0 });
       posting.by(Math.max(deps.now(), account.countedAt + 1_000));
+    },
+    refusedBefore(payer) {
+      const entry = entryOf(payer.org);
+      if (entry === undefined) return;
+      noteUnfundedBefore(entry.account, payer, deps.now());
+      entry.posting.by(deps.now() + 1);
     },
     running: (endpoint) => running.get(endpoint) ?? 0,
     figures() {

@@ -19,6 +19,10 @@ const MOST_STEPS = 100;
 const IDLE_MS = 2_000;
 /** Requests without a charge are counted every (ms). */
 const COUNT_EVERY_MS = 1_000;
+/** Whether an InferenceEndpoint without money has some again is asked every (ms), of so many at once. */
+const PROBE_EVERY_MS = 10_000;
+const PROBES_AT_ONCE = 10;
+const BETWEEN_PROBES_MS = 1_000;
 
 interface Asking {
   readonly block: Block;
@@ -41,6 +45,8 @@ export type Step =
       readonly used: Unposted;
       readonly operation: MoneyOperation;
     }
+  /** A hold that is placed and released in the same commit, to know whether there is money. */
+  | { readonly type: 'Probe'; readonly payer: BlockPayer; readonly operation: MoneyOperation }
   | { readonly type: 'Release'; readonly key: string; readonly operation: MoneyOperation }
   | { readonly type: 'Count'; readonly uid: string; readonly use: Unposted; readonly operation: MoneyOperation };
 
@@ -95,6 +101,7 @@ export function planSteps(
     account.owed.delete(id);
     steps.push(...stepsForOwed(payer, use, newKey(payer)));
   }
+  if (!closing && now >= nextProbeAt(account)) steps.push(...probesOf(account, now, MOST_STEPS - steps.length, newKey));
   if (account.counts.size > 0 && (closing || now - account.countedAt >= COUNT_EVERY_MS))
     for (const uid of account.counts.keys()) if (hasRoom()) steps.push(countOf(account, uid));
   return steps;
@@ -102,7 +109,7 @@ export function planSteps(
 
 /** Monotonic ms at which there is something to do, if nothing comes in between. Infinity: never. */
 export function nextStepAt(account: Account): number {
-  let at = account.releases.size + account.owed.size > 0 ? -Infinity : Infinity;
+  let at = account.releases.size + account.owed.size > 0 ? -Infinity : nextProbeAt(account);
   if (account.counts.size > 0) at = Math.min(at, account.countedAt + COUNT_EVERY_MS);
   for (const block of account.blocks.values()) {
     if (block.waiting.size > 0 || block.tooMuch) return -Infinity;
@@ -117,6 +124,7 @@ export function putBack(account: Account, step: Step): void {
   switch (step.type) {
     case 'Place':
     case 'PlaceOwed':
+    case 'Probe':
       return;
     case 'DrawOwed': {
       const { payer, used } = step;
@@ -215,6 +223,30 @@ function stepsForOwed(payer: BlockPayer, used: Unposted, key: string): readonly 
     { type: 'DrawOwed', payer, used, operation: { op: 'Draw', key, draw: 1, usedUSD, holdUSD: '0' } },
     { type: 'Release', key, operation: { op: 'Release', key } },
   ];
+}
+
+function nextProbeAt({ unfunded, probedAt }: Account): number {
+  const [first] = unfunded.values();
+  return first === undefined ? Infinity : Math.max(first.askedAt + PROBE_EVERY_MS, probedAt + BETWEEN_PROBES_MS);
+}
+
+/** At most `most` steps. Those that were asked longest ago. */
+function probesOf(account: Account, now: number, most: number, newKey: (payer: BlockPayer) => string): readonly Step[] {
+  const steps: Step[] = [];
+  account.probedAt = now;
+  for (const [id, known] of account.unfunded) {
+    // Those that were asked now are behind the others.
+    const isEnough = steps.length > most - 2 || steps.length >= 2 * PROBES_AT_ONCE;
+    if (isEnough || now < known.askedAt + PROBE_EVERY_MS) break;
+    account.unfunded.delete(id);
+    account.unfunded.set(id, { ...known, askedAt: now });
+    const { payer, amountUSD } = known;
+    const key = newKey(payer);
+    const about = { key, owner: payer.owner, payer: payer.payer, terms: BLOCK_TERMS, amountUSD: amountUSD.toFixed() };
+    steps.push({ type: 'Probe', payer, operation: { op: 'Place', ...about } });
+    steps.push({ type: 'Release', key, operation: { op: 'Release', key } });
+  }
+  return steps;
 }
 
 /** Its payer has another block from its next request on. Nothing more is charged to this one. */

@@ -116,15 +116,29 @@ export interface Account {
   waiting: number;
   /** Of blocks that nobody uses any more. */
   readonly releases: Set<string>;
+  /** Monotonic ms: when InferenceEndpoints without money were asked about last. */
+  probedAt: number;
   /** Something was refused: blocks of which it is not known where they count hold nothing ahead until then. */
   shortUntil: number;
-  /** Payers whose last request was refused. */
-  readonly unfunded: Map<string, { readonly counter: string; readonly amountUSD: USD; readonly at: number }>;
+  /** InferenceEndpoints of which it was told that money refuses their requests, by the payer's id; the one that was looked at longest ago first. */
+  readonly unfunded: Map<string, Unfunded>;
+}
+
+export interface Unfunded {
+  readonly payer: BlockPayer;
+  /** The one that refused; absent: it is not known, since another process was told. */
+  readonly counter: string | undefined;
+  /** What the last refused request may have cost (USD). */
+  readonly amountUSD: USD;
+  /** Monotonic ms: of that request, and when it was asked last whether there is money again. */
+  readonly at: number;
+  readonly askedAt: number;
 }
 
 export function newAccount(org: string): Account {
   return {
     ...{ org, blocks: new Map(), owed: new Map(), counts: new Map(), countedAt: 0, waiting: 0, releases: new Set() },
     ...{ unposted: { costUSD: ZERO, requests: 0, since: Infinity }, shortUntil: 0, unfunded: new Map() },
+    probedAt: -Infinity,
   };
 }

@@ -331,3 +331,35 @@ test('where answers of the ledger are lost, each use is charged once', async (t)
   t.deepEqual(await figures(f, 'cost/e'), { spent: '0.56', held: '0' });
   await arena.settle();
 });
+
+test('an endpoint that money has refused is told that there is some again, without a request, and holds nothing for it', async (t) => {
+  let later = 0;
+  const { blocks, f, funding } = await open(t, {}, { now: () => performance.now() + later });
+  await apply(f, budget('b', '1'));
+  t.like(await drawing(blocks, payerOf('e'), '2'), { refusal: { code: 'BudgetExceeded' } });
+  t.deepEqual(funding, [['e', 'Budget']]);
+  // Asked again, there is too little still.
+  later += 11_000;
+  await drawn(blocks, payerOf('other'), '0.1');
+  await apply(f, budget('b', '1.5'));
+  later += 11_000;
+  await drawn(blocks, payerOf('other'), '0.1');
+  t.deepEqual(funding, [['e', 'Budget']]);
+  await apply(f, budget('b', '10'));
+  later += 11_000;
+  await drawn(blocks, payerOf('other'), '0.1');
+  await until(() => funding.length === 2);
+  t.deepEqual(funding[1], ['e', undefined]);
+  const held = (await readBlocks(f.store.postgres)).get('o-1') ?? [];
+  t.deepEqual(
+    held.filter(({ key }) => key.includes('/e/')),
+    [],
+  );
+});
+
+test('an endpoint that an earlier process has told of is told too', async (t) => {
+  const { blocks, funding } = await open(t);
+  blocks.refusedBefore(payerOf('e'));
+  await until(() => funding.length === 1);
+  t.deepEqual(funding, [['e', undefined]]);
+});
