@@ -89,7 +89,10 @@ async function create(
       if (refusal) return { outcome: 'Refused', refusal };
     }
     const neverFits = kind.asks ? await deps.admission.warnings(kind, prepared.object) : [];
-    const warnings = [...(kind.warnings?.(prepared.object) ?? []), ...neverFits];
+    const named = kind.warnsOfReferences
+      ? await deps.admission.referenceWarnings(kind, address, prepared.object, deps.clock())
+      : [];
+    const warnings = [...(kind.warnings?.(prepared.object) ?? []), ...named, ...neverFits];
     const warned =
       warnings.length === 0
         ? prepared

@@ -16,7 +16,7 @@ import type { SecretVersions } from '../../storage/store.js';
 import { openCapacityWarnings, type CapacityWarnings } from './capacity.js';
 import { checkOwners, type OwnerDeps } from './owners.js';
 import { checkPlaintextSecrets } from './plaintext-secrets.js';
-import { checkReferences, type ReferenceDeps } from './references.js';
+import { checkReferences, warningsOfReferences, type ReferenceDeps } from './references.js';
 
 /** Undefined: nothing has to be looked up. Most writes name no other object, and none of them is to wait for a promise. */
 export type Verdict = Promise<Refusal | undefined> | undefined;
@@ -30,6 +30,8 @@ export interface Admission {
   rule(kind: KindDefinition, write: RuledWrite): Verdict;
   /** Warnings that the answer to a create carries. */
   readonly warnings: CapacityWarnings;
+  /** And those of what it names; `now` in ms. */
+  referenceWarnings(kind: KindDefinition, address: Address, object: ApiObject, now: number): Promise<readonly string[]>;
   /** A create goes into this project now; the returned call says that it is answered. */
   enter(org: string, project: string): () => void;
   /** Resolves when every create that was under way into the project has been answered (each is bounded). */
@@ -145,6 +147,7 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       return lookForOwners(address, object, before);
     },
     warnings: openCapacityWarnings(read),
+    referenceWarnings: (kind, address, object, now) => warningsOfReferences(kind, address, object, deps, now),
     enter(org, project) {
       const key = `${org}/${project}`;
       const entry = entering.get(key) ?? { count: 0, waiting: [] };

@@ -59,6 +59,24 @@ export async function checkReferences(
   return causes;
 }
 
+/** What a client should know of the objects that a new one names; one line each. */
+export async function warningsOfReferences(
+  kind: KindDefinition,
+  address: Address,
+  object: ApiObject,
+  deps: ReferenceDeps,
+  now: number,
+): Promise<readonly string[]> {
+  const warnings: string[] = [];
+  for (const reference of kind.references?.(object).slice(0, MOST_NAMED) ?? []) {
+    if (reference.warning === undefined) continue;
+    const found = await find(reference, address.org, reference.project ?? address.project, deps);
+    const warning = found && reference.warning(found, now);
+    if (warning !== undefined) warnings.push(`${reference.field}: ${warning}`);
+  }
+  return warnings;
+}
+
 async function find(
   reference: Reference,
   own: string,

@@ -111,9 +111,10 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
   function modelOf(text: string): ModelView {
     const model = directory.model(text);
     if (model !== undefined && isServed(model)) return model;
-    throw refuse('NotFound', `the model "${text.slice(0, 200)}" does not exist`, {
+    const message = model === undefined ? 'does not exist' : `is served no more since ${model.spec.deprecationTime}`;
+    throw refuse('NotFound', `the model "${text.slice(0, 200)}" ${message}`, {
       fix: 'GET /v1/models lists the models.',
-      causes: [{ field: 'model', reason: 'NotFound', message: 'does not exist' }],
+      causes: [{ field: 'model', reason: 'NotFound', message }],
     });
   }
 

@@ -46,6 +46,8 @@ export interface Reference {
   meant?(found: ApiObject): boolean;
   /** What is wrong with the object that was found (another version, say); undefined: nothing. */
   objection?(found: ApiObject): string | undefined;
+  /** What a client should know of the object that was found, though nothing is wrong with naming it; `now` in ms. Needs `warnsOfReferences`. */
+  warning?(found: ApiObject, now: number): string | undefined;
 }
 
 /** What stands in plain text in an object, and the Secrets that its work gets. */
@@ -240,6 +242,8 @@ export interface KindDefinition {
   asks?(object: ApiObject): ResourceAmounts;
   /** What a client should know of an object that it makes, though nothing is wrong with it; one line each. Pure. */
   warnings?(object: ApiObject): readonly string[];
+  /** Some of its references have a `warning`: they are looked at once more at a create. */
+  readonly warnsOfReferences?: boolean | undefined;
   /** For kinds whose work saves files into a Volume: the name of the one that takes this output. Pure. */
   savesInto?(owner: ApiObject, output: string): string | undefined;
   /** For kinds that run work or have it run: what of it has a price. A new object then has `status.estimate`. Pure. */

@@ -3,7 +3,7 @@ import test from 'ava';
 import { Client as Database } from 'pg';
 import { objectOf, path, textAt, type Client } from '../e2e/client.js';
 import type { Running } from '../e2e/running.js';
-import { shareGateway, type Gateway } from './support/gateway.js';
+import { CHAT, said, shareGateway, type Gateway } from './support/gateway.js';
 
 const ENDPOINTS = path('inferenceendpoints', 'default');
 
@@ -59,4 +59,17 @@ test('a model that is not in the catalog is refused by its field', async (t) => 
   t.regex(none.text, /spec\.model/);
   const alias = await owner.post(ENDPOINTS, objectOf('InferenceEndpoint', 'alias', { model: 'svc-echo' }));
   t.is(alias.status, 201, alias.text);
+});
+
+test('who makes one on a model that will not be served, or will not for ever, is warned', async (t) => {
+  const make = (name: string, model: string) => owner.post(ENDPOINTS, objectOf('InferenceEndpoint', name, { model }));
+  const retired = await make('on-retired', 'retired');
+  t.is(retired.status, 201, retired.text);
+  t.regex(retired.headers.get('warning') ?? '', /spec\.model: the model is served no more since 2025-01-01T00:00:00Z/);
+  const retiring = await make('on-retiring', 'retiring');
+  t.regex(retiring.headers.get('warning') ?? '', /spec\.model: the model will be served no more from 2099-01-01/);
+  t.is((await make('on-echo', 'echo')).headers.get('warning'), null);
+  const answer = await owner.post(CHAT, { model: 'retired', messages: said('Hello'), max_tokens: 5 });
+  t.is(answer.status, 404, answer.text);
+  t.regex(textAt(answer.body, 'error', 'message'), /is served no more since 2025-01-01/);
 });

@@ -11,6 +11,7 @@ import {
   wide,
 } from '../declare.js';
 import type { KindDefinition, Reference } from '../kind.js';
+import { isDeprecated } from '../model/availability.js';
 import type { ModelSpec } from '../model/schema.js';
 import { capOf, inferenceEndpointMachine } from './machine.js';
 import {
@@ -68,9 +69,17 @@ export const inferenceEndpointKind: KindDefinition = {
       ...{ field: `spec.allowedKeys[${index}]`, kind: 'APIKey', project: '', name },
     })),
   ],
+  warnsOfReferences: true,
   atRemoval: ({ metadata }) => [capOf(metadata.uid, undefined)],
   machine: inferenceEndpointMachine,
 };
+
+function deprecationOf(spec: ModelSpec, now: number): string | undefined {
+  if (spec.deprecationTime === undefined) return undefined;
+  return isDeprecated(spec, now)
+    ? `the model is served no more since ${spec.deprecationTime}: requests will be refused`
+    : `the model will be served no more from ${spec.deprecationTime} on`;
+}
 
 /** A Model goes by its name, with or without the catalog before it, by its id and by its aliases. */
 function modelReference(text: string): Reference {
@@ -82,5 +91,6 @@ function modelReference(text: string): Reference {
       const { id, aliases = [] } = found.spec as ModelSpec;
       return id === text || aliases.includes(text);
     },
+    warning: (found, now) => deprecationOf(found.spec as ModelSpec, now),
   };
 }
