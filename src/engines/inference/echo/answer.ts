@@ -1,4 +1,5 @@
 /** What Model `echo` answers: tokens of text, a tool call, and why it stopped. Pure. */
+import type { Directive } from './directive.js';
 import { madeTokens, tokensOf } from './tokens.js';
 import type { EchoRequest } from './request.js';
 import { smallestFor } from './smallest.js';
@@ -12,8 +13,9 @@ export interface EchoAnswer {
   readonly stop: string | undefined;
 }
 
-export function answerTo(prompt: string, { directive, afterTool, schema, stops, most }: EchoRequest): EchoAnswer {
-  const tool = afterTool ? undefined : directive.tool;
+export function answerTo(prompt: string, request: EchoRequest): EchoAnswer {
+  const { directive, schema, stops, most } = request;
+  const tool = toolOf(request);
   const whole = textOf(prompt, directive, schema, tool !== undefined);
   const { text, stop } = cutAtStop(whole, stops);
   const tokens = typeof text === 'string' ? tokensOf(text, most + 1) : text;
@@ -30,6 +32,15 @@ export function answerTo(prompt: string, { directive, afterTool, schema, stops, 
     finish: cut ? 'Length' : 'Tool',
     stop: undefined,
   };
+}
+
+/** One that has its result is not called again. */
+function toolOf({ directive, afterTool, forcedTool }: EchoRequest): Directive['tool'] {
+  if (afterTool) return undefined;
+  if (directive.tool !== undefined || forcedTool === undefined) return directive.tool;
+  const made = smallestFor(forcedTool.schema);
+  const isObject = typeof made === 'object' && made !== null && !Array.isArray(made);
+  return { name: forcedTool.name, arguments: isObject ? { ...made } : {} };
 }
 
 export function outputTokens({ tokens, tool }: EchoAnswer): number {

@@ -36,6 +36,8 @@ export function openEcho({
     name: NAME,
     dialects: new Set(['OpenAI', 'Anthropic']),
     class: 'Embedded',
+    // It fetches nothing.
+    mayFetch: true,
     get inFlight() {
       return inFlight;
     },

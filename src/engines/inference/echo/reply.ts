@@ -82,10 +82,10 @@ export function replyTo(operation: Operation, body: Buffer, now: number): EchoRe
 }
 
 /** At most so many tokens has one answer: no token is shorter than a character. */
-function mostAnswer({ directive, prompts, schema, operation }: EchoRequest): number {
+function mostAnswer({ directive, prompts, schema, forcedTool, operation }: EchoRequest): number {
   if (operation === '/v1/embeddings') return 0;
   if (directive.tokens !== undefined) return directive.tokens;
-  if (directive.json !== undefined || directive.tool !== undefined || schema !== undefined) return MOST_TOKENS / 128;
+  if (directive.json !== undefined || (directive.tool ?? forcedTool ?? schema) !== undefined) return MOST_TOKENS / 128;
   return directive.text?.length ?? Math.max(...prompts.map((prompt) => prompt.length));
 }
 

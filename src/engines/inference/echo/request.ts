@@ -19,9 +19,17 @@ export interface EchoRequest {
   /** A JSON Schema that the answer has to fit. */
   readonly schema: unknown;
   readonly directive: Directive;
+  /** The request says that a tool is to be called, which is this one. */
+  readonly forcedTool: ForcedTool | undefined;
   readonly afterTool: boolean;
   readonly base64: boolean;
   readonly dimensions: number;
+}
+
+export interface ForcedTool {
+  readonly name: string;
+  /** A JSON Schema of its arguments. */
+  readonly schema: unknown;
 }
 
 export type ReadEcho =
@@ -82,6 +90,7 @@ function read(operation: Operation, body: Members): EchoRequest {
     stops: stopsOf(body[operation === '/v1/messages' ? 'stop_sequences' : 'stop']),
     schema: schemaOf(body),
     directive,
+    forcedTool: forcedToolOf(body, toolsOf(body)),
     afterTool: said.afterTool,
     base64: body['encoding_format'] === 'base64',
     dimensions: integer(body, 'dimensions', MOST_DIMENSIONS) ?? DIMENSIONS,
@@ -183,6 +192,31 @@ function schemaOf(body: Members): unknown {
   if (format['type'] !== 'json_schema') return undefined;
   const nested = format['json_schema'];
   return isMembers(nested) ? (nested['schema'] ?? {}) : (format['schema'] ?? {});
+}
+
+/** OpenAI has its own a level deeper, beside their type. */
+function toolsOf(body: Members): readonly ForcedTool[] {
+  const { tools } = body;
+  if (tools === undefined || tools === null) return [];
+  if (!Array.isArray(tools)) throw new Refusal('tools must be a list', 'tools');
+  return tools.map((entry, at) => {
+    const tool = members(entry, `tools[${at}]`);
+    const inner = tool['function'] ?? tool['custom'];
+    const { name, parameters, input_schema: schema } = isMembers(inner) ? inner : tool;
+    if (typeof name !== 'string' || name === '') throw new Refusal(`tools[${at}] must have a name`, `tools[${at}]`);
+    return { name, schema: parameters ?? schema ?? {} };
+  });
+}
+
+/** OpenAI: `required`, or the function by its name; Anthropic: `any`, or `tool` by its name. */
+function forcedToolOf({ tool_choice: choice }: Members, tools: readonly ForcedTool[]): ForcedTool | undefined {
+  const { type, name, ...rest } = isMembers(choice) ? choice : { type: choice };
+  const named = isMembers(rest['function']) ? rest['function']['name'] : name;
+  const isForced = type === 'required' || type === 'any' || named !== undefined;
+  if (!isForced) return undefined;
+  const found = named === undefined ? tools[0] : tools.find((tool) => tool.name === named);
+  if (found === undefined) throw new Refusal('tool_choice must name one of tools', 'tool_choice');
+  return found;
 }
 
 function integer(body: Members, name: string, most: number): number | undefined {
