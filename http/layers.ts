@@ -12,7 +12,7 @@ import { impersonation, refuseCheaply, repeatedHeader } from './early-refusals.j
 import { answerError } from './errors.js';
 import type { Exchange } from './exchange.js';
 import { gate, isHealth, noSuchPath } from './handle.js';
-import { isInference, serveInference } from './inference/serve.js';
+import { answerModelCalls, isInference } from './inference/serve.js';
 import { observeExchange, type HttpMetrics } from './metrics.js';
 import type { ServerContext } from './server-context.js';
 import type { Targets } from './target.js';
@@ -89,7 +89,7 @@ export const refuseAmbiguous: Layer = (x, next) => {
 
 /** The inference data plane, whose errors have the form of its clients' dialect. */
 export function serveModelCalls(context: ServerContext): Layer {
-  return (x, next) => (isInference(x.path) ? serveInference(x, context) : next());
+  return (x, next) => (isInference(x.path) ? answerModelCalls(x, context, next) : next());
 }
 
 /** Browser tools, which have their own credential: the cookie of a link. */

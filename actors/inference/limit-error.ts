@@ -19,7 +19,7 @@ export class LimitError extends RefusalError {
     super({
       code: 'TooManyRequests',
       message: `the InferenceEndpoint takes ${limits?.[by] ?? 'no more'} ${WHAT[by]} (spec.limits.${by})`,
-      fix: `Try again after ${retryAfterSeconds} s, send less, or have spec.limits.${by} raised.`,
+      fix: `Try again when Retry-After is over, send less, or have spec.limits.${by} raised.`,
       retryAfterSeconds,
     });
     this.name = 'LimitError';

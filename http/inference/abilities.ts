@@ -48,6 +48,12 @@ export function checkAbilities({ model, routes, price }: InferenceTarget, reques
   for (const [feature, field] of features)
     if (!can(spec, feature))
       throw no(field, `does not ${WHAT[feature]}`, `Leave ${field} out, or choose another model.`);
+  if (request.fetchedAt !== undefined && routes?.fetching.has(dialect) === false)
+    throw no(
+      request.fetchedAt,
+      'is served where nothing is fetched from an address that a request names',
+      'Send the data themselves: a data: URL, or base64.',
+    );
   const noPrice = price.longCacheWritePerMillionTokensUSD === undefined;
   if (longCache && noPrice && price.cacheWritePerMillionTokensUSD !== undefined)
     throw no('cache_control', 'has no price for caches of an hour', 'Leave "ttl" out: caches last five minutes then.');

@@ -2,7 +2,7 @@
 import { refuse, RefusalError, type Refusal } from '../../src/api/refusal.js';
 import type { Dialect, RequestSummary, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
-import type { Usage } from '../../src/money/model-prices.js';
+import { promptTokens, type Usage } from '../../src/money/model-prices.js';
 import { showUSD } from '../../src/money/usd.js';
 import type { AdmittedRequest } from '../../actors/inference/service.js';
 import type { Exchange } from '../exchange.js';
@@ -59,10 +59,16 @@ export async function answerWhole(
   opened.ended(read !== undefined && read.error === undefined ? 'Whole' : 'Broken');
   if (read === undefined || read.error !== undefined) throw failed(read?.error);
   // A client that has left pays for what was produced for it. A count of tokens has used none, and is no error.
-  const charged = admitted.end(read.usage ?? counted(read.outputBytes));
+  const used = read.usage === undefined ? counted(read.outputBytes) : billable(read.usage, counted);
+  const charged = admitted.end(operation === '/v1/messages/count_tokens' ? read.usage : used);
   headers['content-type'] = JSON_TYPE;
   headers['x-svc-cost-usd'] = showUSD(charged);
   reply(x, 200, bytes, headers);
+}
+
+/** No request has an empty prompt: an upstream that reports none has left it out, and our count stands for it. */
+export function billable(usage: Usage, counted: WholeAnswer['counted']): Usage {
+  return promptTokens(usage) > 0 ? usage : { ...usage, inputTokens: counted(0).inputTokens };
 }
 
 async function readAll({ body }: Opened): Promise<Buffer> {

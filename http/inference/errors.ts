@@ -66,12 +66,9 @@ function explain(x: Exchange, error: unknown, dialect: Dialect, log: HttpLog, no
     ...(error instanceof LimitError ? dialect.limitHeaders(error.state, now) : {}),
   };
   if (status === 401) headers['www-authenticate'] = 'Bearer';
-  return {
-    // What is stopped has room enough, and says 503 to everybody.
-    status: status === 503 && retry !== undefined && dialect.name === 'Anthropic' ? OVERLOADED : status,
-    error: { ...dialectError(x, refusal), status },
-    headers,
-  };
+  // What is stopped has room enough, and says 503 to everybody.
+  const shown = status === 503 && retry !== undefined && dialect.name === 'Anthropic' ? OVERLOADED : status;
+  return { status: shown, error: { ...dialectError(x, refusal), status: shown }, headers };
 }
 
 export function dialectError(x: Exchange, refusal: Refusal): DialectError {

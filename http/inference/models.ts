@@ -5,6 +5,10 @@ import type { Exchange } from '../exchange.js';
 import { replyJson } from '../reply.js';
 import type { InferenceCall } from './call.js';
 
+/** Of Anthropic's list. */
+const USUAL_PAGE = 20;
+const MOST_PAGE = 1_000;
+
 type Listed = ReturnType<InferenceService['models']>[number];
 
 /** `only`: name of the Model that the InferenceEndpoint of the path serves. */
@@ -16,9 +20,7 @@ export function serveModels(
 ): void {
   const available = x.query.get('available');
   if (available !== null && available !== 'true' && available !== 'false')
-    throw refuse('BadRequest', 'available must be true or false', {
-      causes: [{ field: 'available', reason: 'FieldValueInvalid', message: 'must be true or false' }],
-    });
+    throw badQuery('available', 'must be true or false');
   const all = service
     .models()
     .filter(({ model }) => only === undefined || model.name === only)
@@ -34,8 +36,37 @@ export function serveModels(
   }
   const data = (available === 'true' ? all.filter((one) => one.available) : all).map(show);
   if (!anthropic) return replyJson(x, 200, { object: 'list', data });
-  const ids = data.map(({ id }) => id);
-  replyJson(x, 200, { data, has_more: false, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null });
+  const { page, hasMore } = pageOf(data, x.query);
+  const [first, last] = [page[0]?.id ?? null, page.at(-1)?.id ?? null];
+  replyJson(x, 200, { data: page, has_more: hasMore, first_id: first, last_id: last });
+}
+
+/** Anthropic's list comes in pages, by ids: `limit`, and `after_id` or `before_id`. `has_more`: in the direction that was asked for. */
+function pageOf<One extends { readonly id: string }>(
+  all: readonly One[],
+  query: Exchange['query'],
+): { readonly page: readonly One[]; readonly hasMore: boolean } {
+  const limit = Number(query.get('limit') ?? USUAL_PAGE);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_PAGE)
+    throw badQuery('limit', `must be a whole number from 1 to ${MOST_PAGE}`);
+  const at = (name: 'after_id' | 'before_id'): number | undefined => {
+    const id = query.get(name);
+    if (id === null) return undefined;
+    const found = all.findIndex((one) => one.id === id);
+    if (found < 0) throw badQuery(name, 'must be the id of a model in the list');
+    return found;
+  };
+  const [after, before] = [at('after_id'), at('before_id')];
+  if (after === undefined && before !== undefined) {
+    const from = Math.max(0, before - limit);
+    return { page: all.slice(from, before), hasMore: from > 0 };
+  }
+  const rest = all.slice(after === undefined ? 0 : after + 1, before);
+  return { page: rest.slice(0, limit), hasMore: rest.length > limit };
+}
+
+function badQuery(field: string, message: string): Error {
+  return refuse('BadRequest', `${field} ${message}`, { causes: [{ field, reason: 'FieldValueInvalid', message }] });
 }
 
 function namesOf({ name, spec }: Listed['model']): readonly string[] {

@@ -2,6 +2,7 @@
  * Reads a large answer of an upstream as far as its price depends on it, and hands its bytes back as they came. Pure; runs in a thread
  * (`worker.ts`), since an answer that is odd takes seconds to be parsed.
  */
+import { isObject } from '../../src/api/safe-value.js';
 import type { Operation, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
 import type { Usage } from '../../src/money/model-prices.js';
@@ -38,11 +39,12 @@ export function readLargeAnswer({ answerTo, bytes }: AnswerTask): LargeAnswer {
   return read === undefined ? { outcome: 'Unreadable' } : { ...read, bytes: own };
 }
 
-/** Undefined: it is no JSON. */
+/** Undefined: it is no JSON object. */
 export function readAnswer(operation: Operation, bytes: Buffer): ReadAnswer | undefined {
   const dialect = dialectFor(operation);
   try {
     const answer: unknown = JSON.parse(bytes.toString('utf8'));
+    if (!isObject(answer)) return undefined;
     return {
       outcome: 'Answer',
       error: dialect.readError(answer),

@@ -36,19 +36,33 @@ const GIVEN_UP = new DOMException('the request was given up', 'AbortError');
 /** Where a Model does not say what an image takes. */
 const IMAGE_TOKENS = 1_600;
 
+/** The path lies below the base URL of a client of models, whether or not it is served. */
 export function isInference(path: string): boolean {
-  return (path.startsWith('/v1/') || path.startsWith('/endpoints/')) && readCall(path) !== undefined;
+  return path.startsWith('/v1/') || path.startsWith('/endpoints/');
 }
 
-export async function serveInference(x: Exchange, context: ServerContext): Promise<void> {
+/** Clients of models understand nothing but their dialect: what is not served too is refused in it. */
+export async function answerModelCalls(x: Exchange, context: ServerContext, next: () => Promise<void>): Promise<void> {
   const call = readCall(x.path);
-  if (call === undefined) throw refuse('NotFound', `the path ${x.path.slice(0, 256)} does not exist`);
+  if (call !== undefined) return serveInference(x, context, call);
+  try {
+    await next();
+  } catch (error) {
+    x.failedWith = answerInferenceError(x, error, spokenBy(x), context.log, context.clock());
+  }
+}
+
+/** Anthropic's clients say so. */
+function spokenBy(x: Exchange): Dialect {
+  return DIALECT_BY_NAME[x.header('anthropic-version') === undefined ? 'OpenAI' : 'Anthropic'];
+}
+
+async function serveInference(x: Exchange, context: ServerContext, call: InferenceCall): Promise<void> {
   x.resource = 'inference';
   x.verb = call.operation.slice('/v1/'.length);
   const { operation } = call;
   const isModels = operation === '/v1/models';
-  const spoken = x.header('anthropic-version') === undefined ? 'OpenAI' : 'Anthropic';
-  const dialect = operation === '/v1/models' ? DIALECT_BY_NAME[spoken] : dialectFor(operation);
+  const dialect = operation === '/v1/models' ? spokenBy(x) : dialectFor(operation);
   const measured = operation === '/v1/models' ? undefined : context.inferenceMetrics.begin(operation);
   try {
     gate(x, context);
@@ -198,7 +212,13 @@ async function forward(
     });
     const forwarded = await inference.forward({
       ...{ model: target.model.name, dialect: dialect.name, operation: request.operation, stream: request.stream },
-      ...{ tenant: target.payer.org, headers: passedHeaders(x), signal: giveUp.signal, readError: dialect.readError },
+      ...{
+        tenant: target.payer.org,
+        fetches: request.fetchedAt !== undefined,
+        headers: passedHeaders(x),
+        signal: giveUp.signal,
+        readError: dialect.readError,
+      },
       encode: (model) => read.encode(model),
     });
     // An answer may take minutes.
@@ -223,8 +243,9 @@ async function forward(
       measured.ended(x.res.destroyed && !x.res.writableFinished ? 'Left' : 'Done');
       return;
     }
-    // It registers itself anew, with what it needs to end a stream that has begun.
+    // It registers itself anew, with what it needs to end a stream that has begun, and follows its client by itself.
     leave();
+    x.res.off('close', abort);
     const { project } = target;
     const { outputTokens } = bounds;
     measured.ended(await answerStream(x, context, { ...answer, abort, project, outputTokens }));

@@ -1,13 +1,15 @@
 /**
  * Hands a stream of an upstream on to the client as it comes, frame by frame, and charges what was produced.
  *
- * - The client's disconnect gives up the upstream at once; a client that reads slowly holds the upstream back (I10: one chunk and what the
- *   socket takes wait here), and is cut when it takes nothing.
+ * - The client's disconnect gives up the upstream, but for a last word: usage comes behind it, and tells of reasoning that was not shown, so
+ *   the upstream is read on while it says next to nothing more, READ_ON_MS at most. A client that reads slowly holds the upstream back (I10:
+ *   one chunk and what the socket takes wait here), and is cut when it takes nothing.
  * - A stream that does not come to its own end is ended by the dialect's error, never cleanly.
  * - An upstream that goes past what the request was admitted for is cut; what it made beyond that is the service's.
  * - Streams that come fast take turns, org by org, and leave the event loop to others between them.
  * - What was delivered is charged: by the upstream's usage, else by our count.
  */
+import type { Writable } from 'node:stream';
 import { refuse, RefusalError, type Refusal } from '../../src/api/refusal.js';
 import { BrokenStreamError, type StreamFollower } from '../../src/engines/inference/dialects/dialect.js';
 import { openSseDecoder, type SseFrame } from '../../src/engines/inference/sse.js';
@@ -17,7 +19,7 @@ import type { Exchange } from '../exchange.js';
 import { writeHead } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
-import { failed, type WholeAnswer } from './answer.js';
+import { billable, failed, type WholeAnswer } from './answer.js';
 import { dialectError } from './errors.js';
 import { INVOKE } from '../../actors/inference/service.js';
 
@@ -35,6 +37,9 @@ const TURN_MS = 2;
 const MOST_SILENT_BYTES = 16 * 2 ** 20;
 /** And of all of it, for each token that it was admitted for: a token with the likelihoods of twenty others has 3 KiB. */
 const MOST_BYTES_A_TOKEN = 8 * 1024;
+/** After the client has left: for so long (ms), and while no more than so many bytes are generated. */
+const READ_ON_MS = 2_000;
+const READ_ON_BYTES = 64;
 const FRAMES = { mostLineBytes: 16 * 2 ** 20, mostFrameBytes: 16 * 2 ** 20 };
 
 export interface StreamedAnswer extends WholeAnswer {
@@ -51,9 +56,13 @@ export async function answerStream(
   answer: StreamedAnswer,
 ): Promise<'Done' | 'Left' | 'Broken'> {
   const { dialect, request, opened, admitted, headers, counted, abort } = answer;
-  const follower = dialect.follow(request, { costOf: (usage) => showUSD(admitted.priceOf(usage)) });
+  const follower = dialect.follow(request, {
+    costOf: (usage) => showUSD(admitted.priceOf(billable(usage, counted))),
+    counted,
+  });
   const decoder = openSseDecoder(FRAMES);
   const out = new Outflow(x.res);
+  const client = followClient(x.res, () => follower.outputBytes, abort);
   let stopped: Refusal | undefined;
   let upstreamFault: Refusal | undefined;
   const begunAt = performance.now();
@@ -82,8 +91,10 @@ export async function answerStream(
 
   /** Of a stream that is not complete the upstream may have reported less than it has generated. */
   const usageNow = (): Usage => {
-    const { usage, outputBytes, state } = follower;
-    if (usage === undefined || state.is === 'Complete') return usage ?? counted(outputBytes);
+    const { outputBytes, state } = follower;
+    if (follower.usage === undefined) return counted(outputBytes);
+    const usage = billable(follower.usage, counted);
+    if (state.is === 'Complete') return usage;
     return { ...usage, outputTokens: Math.max(usage.outputTokens, counted(outputBytes).outputTokens) };
   };
   /** What frames become; throws what ends the stream, and what came before that is in `text`. */
@@ -127,16 +138,17 @@ export async function answerStream(
         postedAt = now;
         admitted.progress(usageNow());
       }
-      if (follower.state.is !== 'Open' || out.closed || stopped !== undefined) break;
+      if (follower.state.is !== 'Open' || client.isDone() || stopped !== undefined) break;
     }
     // Servers leave the end of the last line out.
-    if (follower.state.is === 'Open' && !out.closed && stopped === undefined) pass(decoder.end());
+    if (follower.state.is === 'Open' && !client.isDone() && stopped === undefined) pass(decoder.end());
   } catch (error) {
     stopped ??= answer.endedBy();
     // What nobody here has broken off was broken by the upstream, or it went too far.
     if (stopped === undefined && !out.closed) upstreamFault = reasonOf(error);
   } finally {
     leave();
+    client.forget();
     abort();
   }
   send(performance.now());
@@ -145,7 +157,7 @@ export async function answerStream(
   opened.ended(whole ? 'Whole' : out.closed || stopped !== undefined ? 'Left' : 'Broken');
   const produced = whole || follower.outputBytes > 0 || (out.closed && follower.usage !== undefined);
   admitted.end(produced ? usageNow() : undefined);
-  if (out.closed) return whole ? 'Done' : 'Left';
+  if (out.closed) return whole && !client.hasLeft ? 'Done' : 'Left';
   if (!whole) {
     const refusal = stopped ?? upstreamFault ?? reasonOf(failed(state.is === 'Failed' ? state.error : undefined));
     // The table's words name a header, which a stream cannot have any more.
@@ -154,6 +166,34 @@ export async function answerStream(
   }
   x.res.end();
   return whole ? 'Done' : 'Broken';
+}
+
+interface FollowedClient {
+  readonly hasLeft: boolean;
+  /** It has left, and nothing more that is worth its wait comes for it. */
+  isDone(): boolean;
+  forget(): void;
+}
+
+function followClient(res: Writable, outputBytes: () => number, abort: () => void): FollowedClient {
+  let leftAt: number | undefined;
+  let readOn: NodeJS.Timeout | undefined;
+  const left = (): void => {
+    leftAt = outputBytes();
+    readOn = setTimeout(abort, READ_ON_MS);
+  };
+  if (res.destroyed) left();
+  else res.once('close', left);
+  return {
+    get hasLeft() {
+      return leftAt !== undefined;
+    },
+    isDone: () => leftAt !== undefined && outputBytes() - leftAt > READ_ON_BYTES,
+    forget() {
+      res.off('close', left);
+      clearTimeout(readOn);
+    },
+  };
 }
 
 function isPastBound({ usage, outputBytes }: StreamFollower, bound: number): boolean {

@@ -1,6 +1,6 @@
 /** The description of the inference data plane, on the shared base and on the base of each InferenceEndpoint. Pure. */
 import { json } from '../routes/declared/bodies.js';
-import { BOOLEAN, OBJECT, path, query, route } from './route.js';
+import { BOOLEAN, INTEGER, OBJECT, path, query, route } from './route.js';
 import type { Node } from './schema.js';
 
 const SAID =
@@ -29,7 +29,13 @@ function inference(base: string, suffix: string, names: readonly Node[]): Record
         tag: 'Inference',
         summary: 'List the models that can be called',
         description: "In the shape of Anthropic's list for clients that send `anthropic-version`, else in OpenAI's.",
-        parameters: [...names, query('available', 'true: only those that something serves now.', BOOLEAN)],
+        parameters: [
+          ...names,
+          query('available', 'true: only those that something serves now.', BOOLEAN),
+          query('limit', "Of Anthropic's list: models of one page, 1 to 1000, 20 where absent.", INTEGER),
+          query('after_id', "Of Anthropic's list: those behind this model."),
+          query('before_id', "Of Anthropic's list: those before this model."),
+        ],
         answer: { schema: LIST, description: 'All models of the catalog, each with `available`.' },
       }),
     },

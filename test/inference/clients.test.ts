@@ -205,6 +205,10 @@ test("Anthropic's client lists the models and reads one, in its own shape", asyn
   const ids: string[] = [];
   for await (const { id, type } of anthropic.models.list()) ids.push(`${type} ${id}`);
   t.true(ids.includes('model echo'));
+  const paged: string[] = [];
+  for await (const { id, type } of anthropic.models.list({ limit: 7 })) paged.push(`${type} ${id}`);
+  t.deepEqual(paged, ids, 'pages are followed to the end, and hold each once');
+  t.true(new Set(ids).size > 20);
   const echo = await anthropic.models.retrieve('echo');
   t.like(echo, { id: 'echo', type: 'model', display_name: 'Echo' });
   t.false(Number.isNaN(Date.parse(echo.created_at)));

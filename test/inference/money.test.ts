@@ -283,7 +283,7 @@ test('each request of a known caller counts in usage24h of its endpoint, refused
   t.is(sumUSD(entries.map((entry) => textAt(entry, 'amountUSD'))).toFixed(), spent);
 });
 
-test('a client that leaves a stream pays for what was produced until then, and the upstream is given up at once', async (t) => {
+test('a client that leaves a stream pays for what was produced until then, and the upstream is given up', async (t) => {
   const { owner, service, upstreams } = gateway;
   const uid = await makeEndpoint(owner, 'left', { model: 'left-early', limits: NO_LIMITS });
   upstreams.on('left-early', (response) => {
@@ -298,6 +298,101 @@ test('a client that leaves a stream pays for what was produced until then, and t
   // Nothing was reported: three bytes of what went in and of what came out count as a token.
   const bytes = Buffer.byteLength(JSON.stringify({ ...body, stream: true }));
   t.is(await settledCost(service, uid), priceOf(Math.ceil(bytes / 3), 10).toFixed());
+});
+
+test('an upstream that goes on when its client has left is given up after a few words, which are paid', async (t) => {
+  const { owner, service, upstreams } = gateway;
+  const uid = await makeEndpoint(owner, 'left-running', { model: 'left-running', limits: NO_LIMITS });
+  upstreams.on('left-running', (response) => {
+    streamHead(response);
+    const timer = setInterval(() => response.write(chunk('x'.repeat(30))), 5);
+    response.on('close', () => clearInterval(timer));
+  });
+  const body = { model: 'endpoint/left-running', messages: said('Hello'), max_tokens: 1_000 };
+  const stream = await openStream(owner, CHAT, body);
+  await until('the first chunk is there', () => stream.text().includes('xxx'));
+  stream.leave();
+  await until('the upstream sees it', () => upstreams.seen('left-running')[0]?.left === true);
+  t.true(new USD(await settledCost(service, uid)).lt(holdOf({ ...body, stream: true }, 1_000)));
+});
+
+test('who leaves a stream after its last word pays for the reasoning that was not shown, in both dialects', async (t) => {
+  const { owner, service, upstreams } = gateway;
+  const late = { input: 20, output: 90 };
+  const cases = [
+    ['left-late', CHAT, chunk('Hi', 'stop'), usageChunk(late) + DONE],
+    [
+      'left-late-claude',
+      MESSAGES,
+      messageBegin(late.input) + textDelta('Hi') + event('content_block_stop', { index: 0 }),
+      event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: late.output } }) +
+        event('message_stop'),
+    ],
+  ] as const;
+  for (const [name, route, words, rest] of cases) {
+    const uid = await makeEndpoint(owner, name, { model: name, limits: NO_LIMITS });
+    let finish = (): void => undefined;
+    upstreams.on(name, (response) => {
+      streamHead(response);
+      response.write(words);
+      finish = () => void response.end(rest);
+    });
+    const stream = await openStream(owner, route, {
+      model: `endpoint/${name}`,
+      messages: said('Hello'),
+      max_tokens: 100,
+    });
+    await until('its last word is there', () => stream.text().includes('Hi'));
+    stream.leave();
+    await stream.ended;
+    finish();
+    t.is(await settledCost(service, uid), priceOf(late.input, late.output).toFixed(), name);
+  }
+});
+
+test('an upstream that reports no input is charged the input of our count, and one that reports nothing is counted for the client too', async (t) => {
+  const { owner, service, upstreams } = gateway;
+  const claude = await makeEndpoint(owner, 'half-told', { model: 'half-told-claude', limits: NO_LIMITS });
+  upstreams.on('half-told-claude', (response) => {
+    streamHead(response);
+    response.end(
+      event('message_start', { message: { id: 'msg_1', role: 'assistant', content: [] } }) +
+        event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }) +
+        textDelta('Hi') +
+        event('content_block_stop', { index: 0 }) +
+        event('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 4 } }) +
+        event('message_stop'),
+    );
+  });
+  const asked = { model: 'endpoint/half-told', messages: said('Hello'), max_tokens: 100 };
+  await (
+    await openStream(owner, MESSAGES, asked)
+  ).ended;
+  const input = Math.ceil(Buffer.byteLength(JSON.stringify({ ...asked, stream: true })) / 3);
+  t.is(await settledCost(service, claude), priceOf(input, 4).toFixed());
+
+  const uid = await makeEndpoint(owner, 'tells-nothing', { model: 'tells-nothing', limits: NO_LIMITS });
+  upstreams.on('tells-nothing', (response) => {
+    streamHead(response);
+    response.end(chunk('x'.repeat(30), 'stop') + DONE);
+  });
+  const counting = {
+    ...{ model: 'endpoint/tells-nothing', messages: said('Hello'), max_tokens: 100 },
+    stream_options: { include_usage: true },
+  };
+  const stream = await openStream(owner, CHAT, counting);
+  await stream.ended;
+  const bytes = Math.ceil(Buffer.byteLength(JSON.stringify({ ...counting, stream: true })) / 3);
+  const last = stream.text().trimEnd().split('\n\n').at(-2)?.replace('data: ', '') ?? '';
+  t.like(JSON.parse(last), {
+    choices: [],
+    id: 'chatcmpl-1',
+    usage: {
+      ...{ prompt_tokens: bytes, completion_tokens: 10, total_tokens: bytes + 10 },
+      ...{ 'x-svc-cost-usd': showUSD(priceOf(bytes, 10)), 'x-svc-estimated': true },
+    },
+  });
+  t.is(await settledCost(service, uid), priceOf(bytes, 10).toFixed());
 });
 
 test('an upstream that goes past max_tokens is cut, the client is told in the stream, and no more is charged than was held', async (t) => {

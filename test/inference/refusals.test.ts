@@ -36,7 +36,7 @@ const TYPES: Readonly<Record<DialectName, Readonly<Record<number, string>>>> = {
     403: 'permission_error',
     404: 'not_found_error',
     413: 'request_too_large',
-    503: 'overloaded_error',
+    503: 'api_error',
     529: 'overloaded_error',
   },
 };
@@ -207,4 +207,19 @@ test('another model than that of the InferenceEndpoint is refused at its base UR
   check(t, 'OpenAI', answer, 400, 'BadRequest');
   t.is(textAt(answer.body, 'error', 'param'), 'model');
   t.regex(textAt(answer.body, 'error', 'fix'), /echo/);
+});
+
+test('a path below a base URL that is not served is refused in the dialect of the client, and not asked for again', async (t) => {
+  const { owner } = gateway;
+  const missing = await owner.post('/v1/moderations', { input: 'x' });
+  t.is(missing.status, 404, missing.text);
+  t.is(textAt(missing.body, 'error', 'code'), 'NotFound');
+  t.is(textAt(missing.body, 'error', 'requestId'), missing.headers.get('request-id') ?? '');
+  const claude = await owner.ask('POST', '/endpoints/default/x/v1/messages/batches', {
+    body: {},
+    headers: { 'anthropic-version': '2023-06-01' },
+  });
+  t.is(claude.status, 404, claude.text);
+  t.is(textAt(claude.body, 'type'), 'error');
+  t.is(textAt(claude.body, 'request_id'), claude.headers.get('request-id') ?? '');
 });

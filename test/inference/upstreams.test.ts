@@ -259,3 +259,19 @@ test('images go to models that take them; for others the request is refused by t
   t.is(textAt(claude.body, 'error', 'param'), 'messages[0].content[0]');
   t.deepEqual([...upstreams.seen('blind'), ...upstreams.seen('blind-claude')], []);
 });
+
+test('an upstream that may not fetch is sent no address of an image, and one that may is', async (t) => {
+  const { owner, upstreams } = gateway;
+  for (const name of ['eyes', 'far-eyes'])
+    upstreams.on(name, (response) => json(response, 200, chatAnswer('I see', USED)));
+  const before = upstreams.seen('eyes').length;
+  const image = { type: 'image_url', image_url: { url: 'http://169.254.169.254/latest/meta-data' } };
+  const messages = [{ role: 'user', content: [image] }];
+  const refused = await owner.post(CHAT, { ...chat('eyes'), messages });
+  t.is(refused.status, 400, refused.text);
+  t.is(textAt(refused.body, 'error', 'param'), 'messages[0].content[0]');
+  t.regex(textAt(refused.body, 'error', 'fix'), /data: URL/);
+  t.is(upstreams.seen('eyes').length, before);
+  t.is((await owner.post(CHAT, { ...chat('far-eyes'), messages })).status, 200);
+  t.deepEqual(valueAt(lastOf('far-eyes').body, 'messages'), messages);
+});

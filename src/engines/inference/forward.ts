@@ -15,13 +15,16 @@ import type { Upstream, UpstreamAnswer, UpstreamFailure } from './upstream.js';
 export const MOST_TRIES = 3;
 const LONGEST_RETRY_AFTER_S = 60;
 
+/** Grave: it goes on until the operator does something. */
+export type NoteWeight = 'Usual' | 'Grave';
+
 export interface ForwardContext {
   /** ms since the epoch. */
   now(): number;
   /** From 0 to below 1. */
   random(): number;
   /** For the operator's log: why a route was left. */
-  note(message: string): void;
+  note(message: string, weight: NoteWeight): void;
   /** A request has had an answer that speaks for the upstream. */
   answered(upstream: string): void;
 }
@@ -72,7 +75,7 @@ function notAnswered({ reason, message }: UpstreamFailure, report: Report, { now
     report({ is: 'Left' }, now());
     return { end: aborted() };
   }
-  note(message);
+  note(message, 'Usual');
   if (reason === 'Busy') {
     report({ is: 'Left' }, now());
     return { why: 'Overloaded' };
@@ -97,7 +100,13 @@ async function answered({ answer, route, report, call, context, retries }: Attem
     report({ is: 'Opened' }, context.now());
     context.answered(upstream.name);
     return {
-      end: { ...answer, upstream: upstream.name, class: upstream.class, retries, ended: ending(report, context) },
+      end: {
+        ...answer,
+        upstream: upstream.name,
+        class: upstream.class,
+        retries,
+        ended: ending(upstream.name, report, context),
+      },
     };
   }
   const read = needsBody(status);
@@ -116,8 +125,10 @@ async function answered({ answer, route, report, call, context, retries }: Attem
     };
     return { end: { outcome: 'Refused', status, error: told, class: upstream.class } };
   }
+  const refusesKey = outcome.is === 'KeyRefused';
   context.note(
-    `upstream ${upstream.name}: answered ${status}${outcome.is === 'KeyRefused' ? ', which refuses its key or lacks credit' : ''}`,
+    `upstream ${upstream.name}: answered ${status}${refusesKey ? ', which refuses its key or lacks credit' : ''}`,
+    refusesKey ? 'Grave' : 'Usual',
   );
   return { why: outcome.is === 'Limited' ? 'Overloaded' : 'Unavailable' };
 }
@@ -133,11 +144,16 @@ function concealed(error: UpstreamError, { conceal }: Upstream): UpstreamError {
   };
 }
 
-function ending(report: Report, { now }: ForwardContext): (how: 'Whole' | 'Broken' | 'Left') => void {
+function ending(
+  upstream: string,
+  report: Report,
+  { now, note }: ForwardContext,
+): (how: 'Whole' | 'Broken' | 'Left') => void {
   let said = false;
   return (how) => {
     if (said) return;
     said = true;
+    if (how === 'Broken') note(`upstream ${upstream}: its answer broke off, or was none`, 'Usual');
     report(how === 'Broken' ? { is: 'Failed', cause: 'Failing' } : { is: how }, now());
   };
 }

@@ -17,6 +17,7 @@ export interface HttpUpstreamSpec {
   /** Fixed, in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly class: string;
+  readonly mayFetch: boolean;
   readonly maxConcurrent: number;
   readonly timeouts: { readonly connectMs: number; readonly firstByteMs: number; readonly idleMs: number };
 }
@@ -59,6 +60,7 @@ export function openHttpUpstream(spec: HttpUpstreamSpec): Upstream {
     name,
     dialects: new Set([spec.dialect]),
     class: spec.class,
+    mayFetch: spec.mayFetch,
     get inFlight() {
       return inFlight;
     },

@@ -4,7 +4,7 @@
  */
 import type { DialectName } from './dialects/dialect.js';
 import { openEcho, countEchoTokens } from './echo/open-echo.js';
-import { forward, type ForwardContext } from './forward.js';
+import { forward, type ForwardContext, type NoteWeight } from './forward.js';
 import { openHttpUpstream } from './http-upstream.js';
 import { newRoute, type Route } from './route.js';
 import { openProbes, type Reach } from './probes.js';
@@ -16,7 +16,7 @@ import { ECHO_MODEL, type TokenizerName, type UpstreamsFile } from './upstreams-
 export interface RouterDeps {
   loadTokenizer(name: TokenizerName): Promise<CountTokens>;
   /** For the operator's log: why a route was left. Names upstreams, no URLs, keys or texts. */
-  note(message: string): void;
+  note(message: string, weight: NoteWeight): void;
   /** ms since the epoch; a test's own. */
   readonly now?: () => number;
   /** From 0 to below 1; a test's own. */
@@ -53,6 +53,7 @@ export async function openInferenceRouter(
     const { name, dialect, baseURL, headers, maxConcurrent, priority, weight, timeouts } = entry;
     const upstream = openHttpUpstream({
       ...{ name, dialect, baseURL, headers, maxConcurrent, class: entry.class, key: keys.get(name) },
+      mayFetch: entry.fetchImages ?? baseURL.startsWith('https:'),
       timeouts: { connectMs: timeouts.connect, firstByteMs: timeouts.firstByte, idleMs: timeouts.idle },
     });
     routed.push({ upstream, priority, weight, models });
@@ -82,6 +83,7 @@ export function routerOf(routed: readonly RoutedUpstream[], deps: RouterDeps): I
     const of = (dialect: DialectName): Route[] => all.filter(({ upstream }) => upstream.dialects.has(dialect));
     models.set(name, {
       dialects: new Set(all.flatMap(({ upstream }) => [...upstream.dialects])),
+      fetching: new Set(all.flatMap(({ upstream }) => (upstream.mayFetch ? [...upstream.dialects] : []))),
       countTokens: all.find(({ served }) => served.countTokens !== undefined)?.served.countTokens,
       byDialect: { OpenAI: of('OpenAI'), Anthropic: of('Anthropic') },
       all,
@@ -97,7 +99,10 @@ export function routerOf(routed: readonly RoutedUpstream[], deps: RouterDeps): I
   return {
     models: new Set(models.keys()),
     routesOf: (model) => models.get(model),
-    forward: (call) => forward(call, models.get(call.model)?.byDialect[call.dialect] ?? [], context),
+    forward(call) {
+      const spoken = models.get(call.model)?.byDialect[call.dialect] ?? [];
+      return forward(call, call.fetches ? spoken.filter(({ upstream }) => upstream.mayFetch) : spoken, context);
+    },
     standing: () => [...models].map(([model, { all }]) => standingOf(model, all, reached, now())),
     upstreams: () =>
       upstreams.map(({ name, inFlight }) => ({

@@ -9,6 +9,8 @@ export type CountTokens = (text: string) => number;
 export interface ModelRoutes {
   /** Dialects that some route of the model speaks. */
   readonly dialects: ReadonlySet<DialectName>;
+  /** And of those, of routes that may be sent addresses of images. */
+  readonly fetching: ReadonlySet<DialectName>;
   /** Where the operator has named a tokenizer. */
   readonly countTokens: CountTokens | undefined;
 }
@@ -17,6 +19,8 @@ export interface ForwardCall extends Omit<UpstreamCall, 'body'> {
   /** Name of the Model. */
   readonly model: string;
   readonly dialect: DialectName;
+  /** It names images by their addresses: only routes that may fetch are tried. */
+  readonly fetches: boolean;
   /** The body for an upstream that calls the model so; a promise of a large one, which takes turns of the event loop. */
   encode(model: string): Buffer | Promise<Buffer>;
   /** What the dialect reads out of a refusal's body. */

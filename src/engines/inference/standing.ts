@@ -24,5 +24,6 @@ function messageOf(serving: number, all: number, silent: number): string {
     return `Its upstream ${silent === 1 ? 'does not answer' : 'has failed and rests'}; it is tried again by itself.`;
   }
   if (serving > 0) return `${serving} of its ${all} upstreams serve it.`;
-  return `None of its ${all} upstreams serves it now (${silent} do not answer); they are tried again by themselves.`;
+  const why = [silent > 0 && `${silent} do not answer`, silent < all && `${all - silent} have failed and rest`];
+  return `None of its ${all} upstreams serves it now (${why.filter(Boolean).join(', ')}); they are tried again by themselves.`;
 }

@@ -50,6 +50,8 @@ export class UpstreamBrokenError extends Error {
 export interface Upstream {
   readonly name: string;
   readonly dialects: ReadonlySet<DialectName>;
+  /** It may be sent addresses of images and documents, which it fetches from where it stands. */
+  readonly mayFetch: boolean;
   /** Shown to clients (`x-svc-upstream-class`). */
   readonly class: string;
   /** Requests that hold a place: under way, or given up and not yet off its connection. */

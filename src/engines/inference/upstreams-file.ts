@@ -84,6 +84,7 @@ const upstream = z.strictObject({
     .default('External'),
   priority: z.int().min(0).max(1000).default(0),
   weight: z.int().min(1).max(1000).default(1),
+  fetchImages: z.boolean().optional(),
   maxConcurrent: z.int().min(1).max(10_000).default(256),
   timeouts: z
     .strictObject({ connect: wait(5 * SECOND), firstByte: wait(120 * SECOND), idle: wait(60 * SECOND) })

@@ -36,6 +36,7 @@ async function far(t: ExecutionContext, name: string, answer: Answering, options
       key: `sk-${name}`,
       headers: {},
       class: 'External',
+      mayFetch: true,
       maxConcurrent,
     },
     timeouts: { connectMs: 2_000, firstByteMs, idleMs: 20_000 },
@@ -83,6 +84,7 @@ const call = (more: Partial<ForwardCall> = {}): ForwardCall => ({
   model: 'm',
   dialect: 'OpenAI',
   tenant: 'o-1',
+  fetches: false,
   operation: '/v1/chat/completions',
   stream: false,
   headers: {},
@@ -320,6 +322,7 @@ test('A model whose only upstream does not answer probes is unavailable, names n
       key: undefined,
       headers: {},
       class: 'External',
+      mayFetch: true,
     },
     ...{ maxConcurrent: 1, timeouts: { connectMs: 1_000, firstByteMs: 1_000, idleMs: 1_000 } },
   });

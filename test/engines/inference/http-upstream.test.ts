@@ -23,7 +23,15 @@ async function serve(
 ): Promise<{ server: UpstreamServer; upstream: Upstream }> {
   const server = await upstreamServer(t, answer);
   const upstream = openHttpUpstream({
-    ...{ name: 'far', dialect: 'OpenAI', key: undefined, headers: {}, class: 'External', maxConcurrent: 8 },
+    ...{
+      name: 'far',
+      dialect: 'OpenAI',
+      key: undefined,
+      headers: {},
+      class: 'External',
+      mayFetch: true,
+      maxConcurrent: 8,
+    },
     baseURL: `${server.url}/v1`,
     ...options,
     timeouts: { ...TIMEOUTS, ...timeouts },
@@ -132,7 +140,16 @@ test('Paths are below the base URL, whose /v1 is not doubled', async (t) => {
   const server = await upstreamServer(t, (response) => json(response, 200, {}));
   const paths = async (dialect: 'OpenAI' | 'Anthropic', base: string): Promise<void> => {
     const upstream = openHttpUpstream({
-      ...{ name: 'a', dialect, key: undefined, headers: {}, class: 'External', maxConcurrent: 1, timeouts: TIMEOUTS },
+      ...{
+        name: 'a',
+        dialect,
+        key: undefined,
+        headers: {},
+        class: 'External',
+        mayFetch: true,
+        maxConcurrent: 1,
+        timeouts: TIMEOUTS,
+      },
       baseURL: `${server.url}${base}`,
     });
     await textOf(
@@ -269,6 +286,7 @@ test('An upstream that is not there is Unreachable, and the message names neithe
       key: 'sk-secret',
       headers: {},
       class: 'External',
+      mayFetch: true,
       maxConcurrent: 1,
       timeouts: TIMEOUTS,
     },

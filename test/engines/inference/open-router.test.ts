@@ -17,7 +17,15 @@ async function open(text: string, keys: ReadonlyMap<string, string> = new Map())
 }
 
 const call = (model: string, content: string, more: Partial<ForwardCall> = {}): ForwardCall => ({
-  ...{ tenant: 'o-1', model, dialect: 'OpenAI', operation: '/v1/chat/completions', stream: false, headers: {} },
+  ...{
+    tenant: 'o-1',
+    fetches: false,
+    model,
+    dialect: 'OpenAI',
+    operation: '/v1/chat/completions',
+    stream: false,
+    headers: {},
+  },
   signal: new AbortController().signal,
   encode: (as) => Buffer.from(JSON.stringify({ model: as, max_tokens: 100, messages: [{ role: 'user', content }] })),
   readError: () => ({ message: 'told' }),

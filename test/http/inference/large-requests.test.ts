@@ -15,7 +15,7 @@ const TARGET: InferenceTarget = {
     ...{ org: 'acme', id: 'n', owner: { uid: 'n', kind: 'Namespace', project: '', name: 'default' } },
     payer: { project: 'default', labels: {}, costs: [] },
   },
-  routes: { dialects: new Set(['OpenAI', 'Anthropic']), countTokens: undefined },
+  routes: { dialects: new Set(['OpenAI', 'Anthropic']), fetching: new Set(), countTokens: undefined },
 };
 const ADMITTED: AdmittedRequest = { limits: {}, priceOf: () => ZERO, progress: () => undefined, end: () => ZERO };
 

@@ -19,7 +19,7 @@ const TARGET: InferenceTarget = {
     ...{ org: 'acme', id: 'n', owner: { uid: 'n', kind: 'Namespace', project: '', name: 'default' } },
     payer: { project: 'default', labels: {}, costs: [] },
   },
-  routes: { dialects: new Set(['OpenAI']), countTokens: undefined },
+  routes: { dialects: new Set(['OpenAI']), fetching: new Set(), countTokens: undefined },
 };
 
 /** Of a stream or a whole answer, in parts; it never ends after the last one when `silent`. */

@@ -22,6 +22,9 @@ interface Entry {
   readonly priority?: number;
   readonly timeouts?: Readonly<Record<string, string>>;
   readonly images?: boolean;
+  readonly fetchImages?: boolean;
+  /** Of the Model (RFC 3339). */
+  readonly deprecationTime?: string;
 }
 
 const short = { firstByte: '400ms' };
@@ -34,6 +37,9 @@ const UPSTREAMS: Readonly<Record<string, Entry>> = {
     'passing-claude': anthropic,
     returning: {},
     eyes: { images: true },
+    'far-eyes': { images: true, fetchImages: true },
+    retired: { deprecationTime: '2025-01-01T00:00:00Z' },
+    retiring: { deprecationTime: '2099-01-01T00:00:00Z' },
     blind: {},
     'blind-claude': anthropic,
   },
@@ -43,12 +49,23 @@ const UPSTREAMS: Readonly<Record<string, Entry>> = {
   ...{ 'first-strict': { model: 'strict' }, 'not-asked': { model: 'strict', priority: 1 }, 'strict-claude': anthropic },
   ...{ limited: {}, 'limited-claude': anthropic, failing: {}, 'failing-claude': anthropic },
   ...{ silent: { timeouts: short }, 'silent-claude': { ...anthropic, timeouts: short }, moved: {}, elsewhere: {} },
-  ...{ gated: {}, 'gated-too': {}, counted: {}, refunded: {}, 'left-early': {}, over: {}, 'over-claude': anthropic },
+  ...{
+    gated: {},
+    'gated-too': {},
+    counted: {},
+    refunded: {},
+    'left-early': {},
+    'left-late': {},
+    'left-running': {},
+    over: {},
+    'over-claude': anthropic,
+  },
   ...{ trickle: {}, 'trickle-claude': anthropic, 'cut-off': {}, 'cut-off-claude': anthropic, 'cut-character': {} },
   ...{ 'trickle-bytes': {}, 'no-end': {}, 'no-newline': {} },
   ...{ 'breaks-off': {}, 'breaks-silent': { timeouts: { idle: '300ms' } }, 'breaks-nonsense': {} },
   ...{ nonsense: {}, 'no-utf8': {}, fails: {}, 'fails-claude': anthropic },
   ...{ stalled: { timeouts: { idle: '400ms' } }, lines: {}, revoked: {}, 'revoked-whole': {} },
+  ...{ 'left-late-claude': anthropic, 'half-told-claude': anthropic, 'tells-nothing': {} },
   ...{ flood: {}, brief: {}, lasting: {}, load: {}, private: {}, 'private-claude': anthropic },
 };
 
@@ -56,8 +73,9 @@ const UPSTREAMS: Readonly<Record<string, Entry>> = {
 export const PRICE = { inputPerMillionTokensUSD: '1.00', outputPerMillionTokensUSD: '2.00' };
 export const MOST_OUTPUT = 1_000;
 
-function modelOf({ images = false, dialect = 'OpenAI' }: Entry): object {
+function modelOf({ images = false, dialect = 'OpenAI', deprecationTime }: Entry): object {
   return {
+    ...(deprecationTime !== undefined && { deprecationTime }),
     ...{ contextTokens: 1_000_000, maxOutputTokens: MOST_OUTPUT, imageTokenAllowance: 500 },
     modalities: { input: images ? ['Text', 'Image'] : ['Text'], output: ['Text'] },
     operations:
@@ -95,7 +113,8 @@ export async function openCatalog(): Promise<TestCatalog> {
       .replace(/^pricebookVersion: .*$/m, "pricebookVersion: 'test'")
       .replace(/^models:$/m, `models:\n${own.join('')}`),
   );
-  const entries = all.map(([name, model, { dialect = 'OpenAI', priority = 0, timeouts = {} }]) => ({
+  const entries = all.map(([name, model, { dialect = 'OpenAI', priority = 0, timeouts = {}, fetchImages }]) => ({
+    ...(fetchImages !== undefined && { fetchImages }),
     ...{ name, dialect, baseURL: `${upstreams.url}/${name}/v1`, key: { env: KEY_VARIABLE }, priority, timeouts },
     ...{ maxConcurrent: 2_000, headers: { 'x-operator': 'fixed' }, models: [{ name: model, as: `vendor-${model}` }] },
   }));

@@ -17,7 +17,9 @@ const MOST_TOKENS = 1_000_000_000;
 const ROUTING = new Set([
   ...['apibase', 'baseurl', 'apikey', 'apiversion', 'apitype', 'organization', 'proxy', 'customllmprovider'],
   ...['headers', 'extraheaders', 'defaultheaders', 'extraquery', 'extrabody'],
-  ...['models', 'modellist', 'fallbacks', 'route', 'plugins', 'mockresponse'],
+  ...['models', 'modellist', 'fallbacks', 'route', 'provider', 'plugins', 'transforms', 'mockresponse'],
+  // Of one's turn at a server that others use too, and of weights that it loads.
+  ...['priority', 'lorarequest'],
   ...['chattemplate', 'kvtransferparams'],
 ]);
 const CREDENTIALS = /^(aws|azure|vertex)/;

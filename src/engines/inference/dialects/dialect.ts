@@ -49,6 +49,8 @@ export interface RequestSummary {
   /** By the field that asks for it, such as `messages[0].content[1]`. */
   readonly features: ReadonlyMap<Feature, string>;
   readonly images: number;
+  /** The first image or document that a server would have to fetch from an address. */
+  readonly fetchedAt: string | undefined;
   /** Characters of images inside the body, which are no text. */
   readonly imageCharacters: number;
   /** Tools that their vendor describes, of which the request has the name alone. */
@@ -98,6 +100,8 @@ export interface UpstreamError {
 export interface FollowOptions {
   /** Cost of this usage, for the last chunk that carries usage (`x-svc-cost-usd`). */
   costOf(usage: Usage): string;
+  /** By our count, where the upstream reports none. */
+  counted(outputBytes: number): Usage;
 }
 
 /** What becomes of one frame of an upstream's stream. */

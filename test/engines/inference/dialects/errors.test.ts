@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { DIALECT_OF, type DialectError, OPERATIONS } from '../../../../src/engines/inference/dialects/dialect.js';
 import { DIALECT_BY_NAME, dialectFor } from '../../../../src/engines/inference/dialects/index.js';
+import { ZERO_USAGE } from '../../../../src/money/model-prices.js';
 
 const { OpenAI: openai, Anthropic: anthropic } = DIALECT_BY_NAME;
 const ERROR: DialectError = {
@@ -42,7 +43,7 @@ test('each status has the type that clients of the dialect know', (t) => {
     [429, 'rate_limit_error', 'rate_limit_error'],
     [500, 'api_error', 'api_error'],
     [501, 'api_error', 'api_error'],
-    [503, 'server_error', 'overloaded_error'],
+    [503, 'server_error', 'api_error'],
     [504, 'timeout', 'timeout_error'],
     [529, 'server_error', 'overloaded_error'],
   ] as const) {
@@ -252,7 +253,7 @@ test('whatever frames come, a follower takes them or says that the stream is bro
         const dialect = dialectFor(operation);
         const read = dialect.readRequest(operation, { model: 'm', max_tokens: 1, stream: true, messages: [{}] });
         if (read.outcome === 'Refused') return t.fail(read.message);
-        const follower = dialect.follow(read.request, { costOf: () => '0.00' });
+        const follower = dialect.follow(read.request, { costOf: () => '0.00', counted: () => ZERO_USAGE });
         for (const [event, value] of all) {
           try {
             const { out = 'data: x\n\n' } = follower.frame({ event, data: JSON.stringify(value) });

@@ -34,6 +34,7 @@ export function followed(dialect: Dialect, request: InferenceRequest, chunks: re
   const decoder = openSseDecoder({ mostLineBytes: 2 ** 20, mostFrameBytes: 2 ** 20 });
   const follower = dialect.follow(request, {
     costOf: (used) => `cost of ${COUNTS.map((count) => used[count]).join()}`,
+    counted: (outputTokens) => ({ ...ZERO_USAGE, outputTokens }),
   });
   let out = '';
   let bytes = 0;

@@ -37,6 +37,7 @@ export function imageOf({ type, source }: Part): Image | undefined {
   return {
     is: type === 'document' ? 'Document' : 'Image',
     characters: kind === 'base64' && typeof data === 'string' ? data.length : 0,
+    fetched: kind !== 'base64',
   };
 }
 

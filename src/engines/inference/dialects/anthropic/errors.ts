@@ -12,7 +12,6 @@ const TYPES: Readonly<Record<number, string>> = {
   408: 'timeout_error',
   413: 'request_too_large',
   429: 'rate_limit_error',
-  503: 'overloaded_error',
   504: 'timeout_error',
   529: 'overloaded_error',
 };

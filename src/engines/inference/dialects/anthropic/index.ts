@@ -24,7 +24,8 @@ export const anthropic: Dialect = {
   readError: readUpstreamError,
   follow: followAnthropic,
   errorBody,
-  errorFrame: (error) => writeFrame('error', errorBody(error)),
+  // What ends a stream is over by itself.
+  errorFrame: (error) => writeFrame('error', errorBody(error.status === 503 ? { ...error, status: 529 } : error)),
   keepAlive: writeFrame('ping', '{"type": "ping"}'),
   limitHeaders,
 };

@@ -46,6 +46,7 @@ export function readAnthropic(operation: Operation, given: unknown): ReadRequest
     answers: counting ? 0 : 1,
     features: featuresOf(body, images),
     images: images.count,
+    fetchedAt: images.fetchedAt,
     imageCharacters: images.characters,
     namedTools: namedToolsOf(body),
     longCache: asksForLongCache(body, blocks),

@@ -20,13 +20,17 @@ export function imageOf(part: Part): Image | undefined {
   if (part['type'] === 'file') {
     const file = part['file'];
     const data = isObject(file) ? file['file_data'] : undefined;
-    return { is: 'Document', characters: typeof data === 'string' ? data.length : 0 };
+    return { is: 'Document', characters: typeof data === 'string' ? data.length : 0, fetched: !isData(data) };
   }
   // Some servers ask for no type.
   if (part['type'] !== 'image_url' && part['type'] !== 'input_image' && !('image_url' in part)) return undefined;
   const image = part['image_url'];
   const url: unknown = isObject(image) ? image['url'] : image;
-  return { is: 'Image', characters: typeof url === 'string' && /^data:/i.test(url) ? url.length : 0 };
+  return { is: 'Image', characters: isData(url) ? url.length : 0, fetched: !isData(url) };
+}
+
+function isData(url: unknown): url is string {
+  return typeof url === 'string' && /^data:/i.test(url);
 }
 
 const NO_PRICE = 'models have no price for audio and video here. Send text and images.';

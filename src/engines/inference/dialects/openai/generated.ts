@@ -14,11 +14,15 @@ function bytesOfChoice({ text, message, delta }: Readonly<Record<string, unknown
 
 function bytesOfMessage(message: unknown): number {
   if (!isObject(message)) return 0;
-  const { content, reasoning_content, reasoning, refusal, tool_calls, function_call } = message;
-  // Some servers send the same reasoning under both names.
-  const thought = Math.max(bytesOf(reasoning_content), bytesOf(reasoning));
+  const { content, reasoning_content, reasoning, refusal, tool_calls, function_call, role: _, ...others } = message;
+  // Some servers send the same reasoning under several names, of which we do not know all.
+  const thought = Math.max(bytesOf(reasoning_content), bytesOf(reasoning), ...Object.values(others).map(bytesOfAny));
   const calls = listOf(tool_calls).reduce<number>((sum, call) => sum + bytesOfCall(call), 0);
   return bytesOf(content) + thought + bytesOf(refusal) + calls + bytesOfFunction(function_call);
+}
+
+function bytesOfAny(value: unknown): number {
+  return typeof value === 'string' ? bytesOf(value) : bytesOfArguments(value);
 }
 
 function bytesOfCall(call: unknown): number {

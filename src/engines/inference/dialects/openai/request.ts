@@ -46,6 +46,7 @@ export function readOpenAI(operation: Operation, given: unknown): ReadRequest {
     answers: answers.count ?? 0,
     features: featuresOf(body, images),
     images: images.count,
+    fetchedAt: images.fetchedAt,
     imageCharacters: images.characters,
     namedTools: namedToolsOf(body),
     longCache: false,

@@ -1,7 +1,7 @@
 /**
  * Follows a stream in OpenAI's dialect. Chunks go on as they came, so that members that nobody here knows pass. Upstreams are always asked for
  * usage: the chunk that has it (its `choices` are empty) goes on only if the client has asked, and says what it cost. Some servers report
- * usage so far in every chunk: the newest counts. `[DONE]` completes the stream.
+ * usage so far in every chunk: the newest counts. Where an upstream reports none, a client that has asked gets our count. `[DONE]` completes the stream.
  */
 import { isObject } from '../../../../api/safe-value.js';
 import type { Usage } from '../../../../money/model-prices.js';
@@ -12,12 +12,25 @@ import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
 import { bytesOfChoices } from './generated.js';
 import { usageOf } from './usage.js';
 
-const DONE: FollowedFrame = { out: writeFrame(undefined, '[DONE]'), outputBytes: 0 };
+const DONE = writeFrame(undefined, '[DONE]');
 
-export function followOpenAI({ wantsUsage }: RequestSummary, { costOf }: FollowOptions): StreamFollower {
+export function followOpenAI({ wantsUsage }: RequestSummary, { costOf, counted }: FollowOptions): StreamFollower {
   let usage: Usage | undefined;
   let outputBytes = 0;
   let state: StreamFollower['state'] = OPEN;
+  /** What the newest chunk says of the answer beside its content. */
+  let about: Record<string, unknown> = {};
+
+  const estimated = (): string => {
+    const { inputTokens, outputTokens } = counted(outputBytes);
+    const sum = {
+      prompt_tokens: inputTokens,
+      completion_tokens: outputTokens,
+      total_tokens: inputTokens + outputTokens,
+    };
+    const cost = { [COST_MEMBER]: costOf(counted(outputBytes)), 'x-svc-estimated': true };
+    return writeFrame(undefined, JSON.stringify({ ...about, choices: [], usage: { ...sum, ...cost } }));
+  };
 
   /** What the client gets of a chunk; the chunk itself for most. */
   const passed = (chunk: Record<string, unknown>, data: string): string | undefined => {
@@ -40,7 +53,8 @@ export function followOpenAI({ wantsUsage }: RequestSummary, { costOf }: FollowO
       if (state.is !== 'Open' || data === '') return NOTHING;
       if (data.length < 16 && data.trim() === '[DONE]') {
         state = COMPLETE;
-        return DONE;
+        const last = wantsUsage && usage === undefined ? estimated() : '';
+        return { out: last + DONE, outputBytes: 0 } satisfies FollowedFrame;
       }
       if (event === 'error') {
         state = { is: 'Failed', error: readUpstreamError(parse(data)) ?? unknownUpstreamError(data) };
@@ -54,6 +68,7 @@ export function followOpenAI({ wantsUsage }: RequestSummary, { costOf }: FollowO
       }
       const bytes = bytesOfChoices(chunk['choices']);
       outputBytes += bytes;
+      if (wantsUsage && usage === undefined) about = aboutOf(chunk);
       return { out: passed(chunk, data), outputBytes: bytes };
     },
     get usage() {
@@ -66,4 +81,8 @@ export function followOpenAI({ wantsUsage }: RequestSummary, { costOf }: FollowO
       return outputBytes;
     },
   };
+}
+
+function aboutOf({ id, object, created, model }: Record<string, unknown>): Record<string, unknown> {
+  return { id, object, created, model };
 }
