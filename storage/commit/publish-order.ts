@@ -29,7 +29,11 @@ export function openPublishOrder(head: number, publish: (changes: CommittedChang
   function answerEarly(): void {
     // I2: they are in Postgres, and nothing reads this process's cache any more.
     for (const [first, entries] of early)
-      entries.forEach((queued, i) => queued.resolve({ outcome: 'Committed', version: first + i }));
+      entries.forEach((queued, i) => {
+        // What is answered is the body itself.
+        stampVersion(queued.request.write.body, first + i);
+        queued.resolve({ outcome: 'Committed', version: first + i });
+      });
     early.clear();
   }
 
