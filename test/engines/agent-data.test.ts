@@ -89,6 +89,17 @@ withPerl('a connection that comes before its command is kept for it', async (t) 
   t.is(early.said(), 'brought');
 });
 
+withPerl('a connection that comes when its command is over already is ended at once', async (t) => {
+  const path = await startAgent(t);
+  for (const name of ['a', 'b']) {
+    t.deepEqual(await command(path, 'exit 0', name).ended, DONE);
+    const late = carrier(t, path, name);
+    t.true(await late.taken);
+    t.true(await late.over);
+    t.is(late.said(), '');
+  }
+});
+
 withPerl('the end of the input is both its word and the end of what was brought, in either order', async (t) => {
   const path = await startAgent(t);
   for (const wordFirst of [true, false]) {

@@ -4,7 +4,8 @@
 # The other side closes it, at the command's end or when it has given up. Until then input for a command that takes no more is read and
 # dropped, since to close with words unread takes those with it that the other has not read yet.
 #
-# Bounds (I10): the buffers of one socket and two pipes. Of connections that come before the command they name $EARLY wait.
+# Bounds (I10): the buffers of one socket and two pipes. Of connections that come before the command they name $EARLY wait, and so many
+# names of commands are known that were over before their connection came.
 
 # ---- A command's data on a connection of its own
 # Of the command: apart: it has one. awaits: under which name. data: the connection. brought: its input comes there, and has not ended.
@@ -16,6 +17,12 @@ sub take_data {
     my ($d, $name) = @_;
     on_readable($d->{socket});
     if (my $c = delete $awaited{$name}) { return bring($c, $d) }
+    # Its command is over already: nothing comes any more, and the other side has not to wait for it.
+    if (grep { $_ eq $name } @over) {
+        @over = grep { $_ ne $name } @over;
+        syswrite $d->{socket}, '.';
+        return part($d);
+    }
     leave(shift @early) if @early >= $EARLY;
     $d->{name} = $name;
     push @early, $d;
@@ -147,7 +154,10 @@ sub part {
 # Together with the command's own connection.
 sub drop_data {
     my ($c) = @_;
-    delete $awaited{ $c->{awaits} } if $c->{awaits};
+    if ($c->{awaits} && delete $awaited{ $c->{awaits} }) {
+        shift @over if @over >= $EARLY;
+        push @over, $c->{awaits};
+    }
     my $d = delete $c->{data} or return;
     leave($d);
 }

@@ -34,7 +34,7 @@ my ($readers, $writers) = ('', '');     # the same as vectors for select
 my %commands;                           # pid => connection
 my %connections;                        # connection => itself
 my @unheard;                            # outputs whose command has ended, but not all that hold them
-my (%awaited, @early);                  # name of its data => the command's connection; data connections not awaited yet
+my (%awaited, @early, @over);           # name of its data => the command's connection; data connections not awaited yet; names whose command is over
 my $child_ended = 0;
 our $BOX;                               # what a zygote's child keeps open until the box is gone
 
