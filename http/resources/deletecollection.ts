@@ -43,6 +43,13 @@ export async function deleteCollection(
     );
   }
   const { options, dryRun } = await readDeleteOptions(x, context.bodies, bytes);
+  if (options.preconditions?.uid !== undefined) {
+    const message = 'must be left out: it is of one object, and a collection has many';
+    throw refuse('BadRequest', `preconditions.uid ${message}`, {
+      causes: [{ field: 'preconditions.uid', reason: 'FieldValueInvalid', message }],
+      fix: 'Delete the object by its name, or select it by fieldSelector=metadata.name=…',
+    });
+  }
   await context.resources.slice(caller.org);
   const scan = readScan(x, caller, kind, project, 'write');
   const page = await openPage(context, scan, { limit: undefined, mark: undefined, version: { at: 'newest' } }, x.gone);

@@ -8,6 +8,7 @@
  */
 import { Readable } from 'node:stream';
 import { refuse } from '../../src/api/refusal.js';
+import { isUpload } from '../../src/engines/compute/shared/upload-names.js';
 import { rfc3339 } from '../../src/api/time.js';
 import type { Entry, FilePlace, WriteOrder } from '../../actors/work/files/open.js';
 import type { Caller } from '../../actors/resource-service.js';
@@ -68,7 +69,9 @@ function readPath(x: Exchange): string {
       ? 'must not hold NUL'
       : Buffer.byteLength(path) >= PATH_BYTES
         ? `must be shorter than ${PATH_BYTES} bytes`
-        : undefined;
+        : x.method === 'PUT' && path.split('/').some(isUpload)
+          ? 'must not have the name of an unfinished upload (.svc-upload-…): files of such a name are neither listed nor kept'
+          : undefined;
   if (wrong === undefined) return path;
   throw refuse('BadRequest', `path ${wrong}`, {
     causes: [{ field: 'path', reason: 'FieldValueInvalid', message: wrong }],
