@@ -3,7 +3,7 @@ import { assert, property, string } from 'fast-check';
 import { countEchoTokens, openEcho } from '../../../src/engines/inference/echo/open-echo.js';
 import { smallestFor } from '../../../src/engines/inference/echo/smallest.js';
 import { tokensOf } from '../../../src/engines/inference/echo/tokens.js';
-import type { Operation } from '../../../src/engines/inference/dialects/dialect.js';
+import type { UpstreamOperation } from '../../../src/engines/inference/dialects/dialect.js';
 import { UpstreamBrokenError, type Upstream, type UpstreamAnswer } from '../../../src/engines/inference/upstream.js';
 import { until } from './upstream-server.js';
 
@@ -15,7 +15,12 @@ type Answered = Extract<UpstreamAnswer, { outcome: 'Answered' }>;
 
 const staying = (): AbortSignal => new AbortController().signal;
 
-function send(operation: Operation, body: object, upstream = open(), signal = staying()): Promise<UpstreamAnswer> {
+function send(
+  operation: UpstreamOperation,
+  body: object,
+  upstream = open(),
+  signal = staying(),
+): Promise<UpstreamAnswer> {
   const text = JSON.stringify({ model: 'echo', ...body });
   return upstream.send({
     tenant: 'o-1',
@@ -27,7 +32,7 @@ function send(operation: Operation, body: object, upstream = open(), signal = st
   });
 }
 
-async function answered(operation: Operation, body: object, upstream = open()): Promise<Answered> {
+async function answered(operation: UpstreamOperation, body: object, upstream = open()): Promise<Answered> {
   const answer = await send(operation, body, upstream);
   if (answer.outcome !== 'Answered') throw new Error(answer.message);
   return answer;
@@ -40,7 +45,7 @@ async function textOf({ body }: Answered): Promise<string> {
 }
 
 /** Of an answer that is JSON; ids are the same for the same request. */
-async function ask(operation: Operation, body: object): Promise<Record<string, unknown>> {
+async function ask(operation: UpstreamOperation, body: object): Promise<Record<string, unknown>> {
   return JSON.parse(await textOf(await answered(operation, body))) as Record<string, unknown>;
 }
 
@@ -232,7 +237,7 @@ test('Embeddings are the same unit vector for the same text, as numbers or as ba
 test('Embeddings of more values than are made at once are refused, with what to send instead', async (t) => {
   const input = Array.from({ length: 2_048 }, () => 'a');
   const refused = JSON.stringify(await ask('/v1/embeddings', { input, dimensions: 1_024 }));
-  t.regex(refused, /inputs times dimensions may be at most 32768; send fewer inputs/);
+  t.regex(refused, /inputs times dimensions may be at most 8192; send fewer inputs/);
 });
 
 test('An answer is cut at the most tokens and at stop sequences, with the reason of its dialect', async (t) => {
@@ -378,7 +383,7 @@ test('Failures, usage and errors with status 200 come as a directive says', asyn
 });
 
 test('What cannot be answered is 400 in the form of the dialect, with the field', async (t) => {
-  const refused = async (operation: Operation, body: object, message: RegExp, status = 400): Promise<void> => {
+  const refused = async (operation: UpstreamOperation, body: object, message: RegExp, status = 400): Promise<void> => {
     const answer = await answered(operation, body);
     const told = JSON.parse(await textOf(answer)) as { error: { message: string } };
     t.is(answer.status, status);

@@ -2,9 +2,11 @@
  * How people and tests steer Model `echo`: a line `@echo {…}` in the last message of the user, in the prompt, or in the system text. Pure.
  */
 import { z } from 'zod';
+import { depthOf } from '../../../api/safe-value.js';
 
 export const MOST_TOKENS = 100_000;
 const LONGEST_LINE = 1_000_000;
+const DEEPEST = 128;
 
 const tokens = (description: string) => z.int().min(0).max(MOST_TOKENS).optional().describe(description);
 
@@ -51,6 +53,7 @@ export function readDirective(text: string): ReadDirective {
   } catch {
     return invalid('is not valid JSON. Write an object on one line, such as @echo {"tokens": 5}');
   }
+  if (depthOf(value, DEEPEST) > DEEPEST) return invalid(`nests deeper than ${DEEPEST} levels`);
   const parsed = schema.safeParse(value);
   if (!parsed.success) return invalid(parsed.error.issues.slice(0, 5).map(wordsOf).join('; '));
   const rest = text.slice(0, found.index) + text.slice(found.index + found[0].length);

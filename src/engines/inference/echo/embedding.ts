@@ -1,8 +1,8 @@
 /** A unit vector for a text: the same for the same text, and another for another. Pure. */
 import { createHash } from 'node:crypto';
 
-/** Of all vectors of one answer together: they are made and written on the event loop, in 10 ms. */
-export const MOST_VALUES = 32_768;
+/** Of all vectors of one answer together: they are made and written on the event loop, in 5 ms. */
+export const MOST_VALUES = 8_192;
 /** Values that one hash has. */
 const OF_A_HASH = 8;
 

@@ -11,6 +11,11 @@ import { replyTo } from './reply.js';
 export { countEchoTokens } from './tokens.js';
 
 export interface EchoDeps {
+  /**
+   * Resolves when this tenant's next turn of the event loop begins: what echo generates it generates there, some milliseconds at a time. Absent: none
+   * waits for another.
+   */
+  turn?(tenant: string): Promise<void>;
   /** ms since the epoch. */
   now(): number;
   readonly maxConcurrent?: number;
@@ -25,7 +30,10 @@ const IDLE_MS = 60_000;
 /** What is made is handed on in parts of about this size. */
 const PART = 16 * 1024;
 
+const AT_ONCE = (): Promise<void> => Promise.resolve();
+
 export function openEcho({
+  turn = AT_ONCE,
   now,
   maxConcurrent = MOST_CONCURRENT,
   firstByteMs = FIRST_BYTE_MS,
@@ -41,7 +49,7 @@ export function openEcho({
     get inFlight() {
       return inFlight;
     },
-    async send({ operation, body, signal }): Promise<UpstreamAnswer> {
+    async send({ tenant, operation, body, signal }): Promise<UpstreamAnswer> {
       if (signal.aborted) return failure('Aborted', 'given up before it was asked');
       // I10: no queue.
       if (inFlight >= maxConcurrent) return failure('Busy', `${maxConcurrent} requests are under way`);
@@ -54,6 +62,7 @@ export function openEcho({
         inFlight -= 1;
       };
       signal.addEventListener('abort', end, { once: true });
+      await turn(tenant);
       const reply = replyTo(operation, body, now());
       const { delay = 0 } = reply.pace;
       if (delay > 0) await sleep(Math.min(delay, firstByteMs), ending.signal);
@@ -63,7 +72,13 @@ export function openEcho({
         return failure('TimedOut', `no answer began within ${firstByteMs} ms`);
       }
       const { status, headers } = reply;
-      return { outcome: 'Answered', status, headers, body: paced(reply, idleMs, ending.signal, end), discard: end };
+      return {
+        outcome: 'Answered',
+        status,
+        headers,
+        body: paced(reply, { idleMs, ended: ending.signal, end, turn: () => turn(tenant) }),
+        discard: end,
+      };
     },
     // It has no key.
     conceal: (text) => text,
@@ -79,12 +94,14 @@ function broken(reason: 'Broken' | 'TimedOut', message: string): UpstreamBrokenE
   return new UpstreamBrokenError(reason, `upstream ${NAME}: ${message}`);
 }
 
-async function* paced(
-  { frames, pace }: EchoReply,
-  idleMs: number,
-  ended: AbortSignal,
-  end: () => void,
-): AsyncGenerator<Buffer> {
+interface Pacing {
+  readonly idleMs: number;
+  readonly ended: AbortSignal;
+  end(): void;
+  turn(): Promise<void>;
+}
+
+async function* paced({ frames, pace }: EchoReply, { idleMs, ended, end, turn }: Pacing): AsyncGenerator<Buffer> {
   const { rate, stallAfter = Infinity, breakAfter = Infinity } = pace;
   const began = performance.now();
   let held = '';
@@ -97,6 +114,7 @@ async function* paced(
       if (held !== '' && (stops || wait > 0 || held.length >= PART)) {
         yield Buffer.from(held);
         held = '';
+        await turn();
       }
       if (stops && stallAfter <= breakAfter) await sleep(idleMs, ended);
       else if (wait > 0) await sleep(wait, ended);

@@ -131,6 +131,8 @@ function inputs(value: unknown, param: string): { inputTokens: number; prompts: 
   return { inputTokens, prompts };
 }
 
+const ROLES: ReadonlySet<string> = new Set(['system', 'developer', 'user', 'assistant', 'tool']);
+
 function conversation(body: Members): Said {
   const { messages } = body;
   if (!Array.isArray(messages) || messages.length === 0)
@@ -145,6 +147,8 @@ function conversation(body: Members): Said {
     const text = textsOf(message['content'] ?? '', `messages[${at}].content`).join('\n');
     inputTokens += countEchoTokens(text);
     const role = message['role'];
+    if (typeof role !== 'string' || !ROLES.has(role))
+      throw new Refusal(`messages[${at}].role must be one of ${[...ROLES].join(', ')}`, `messages[${at}].role`);
     if (role === 'system' || role === 'developer') system += `\n${text}`;
     if (role !== 'user' && role !== 'tool') continue;
     prompt = text;
@@ -189,7 +193,9 @@ function schemaOf(body: Members): unknown {
   const format = body['response_format'] ?? output ?? body['output_format'];
   if (!isMembers(format)) return undefined;
   if (format['type'] === 'json_object') return { type: 'object' };
-  if (format['type'] !== 'json_schema') return undefined;
+  if (format['type'] === 'text') return undefined;
+  if (format['type'] !== 'json_schema')
+    throw new Refusal('response_format must be of type text, json_object or json_schema', 'response_format');
   const nested = format['json_schema'];
   return isMembers(nested) ? (nested['schema'] ?? {}) : (format['schema'] ?? {});
 }
@@ -208,12 +214,31 @@ function toolsOf(body: Members): readonly ForcedTool[] {
   });
 }
 
+const FORCING: ReadonlySet<string> = new Set(['required', 'any', 'function', 'custom', 'tool']);
+
+/** `{mode: 'required', tools}` */
+function forcedAmong(allowed: unknown, tools: readonly ForcedTool[]): ForcedTool | undefined {
+  const { mode, tools: few } = members(allowed, 'tool_choice');
+  if (mode !== 'required') return undefined;
+  const names = Array.isArray(few) ? few.map((tool: unknown) => (isMembers(tool) ? nameOf(tool) : undefined)) : [];
+  const found = tools.find(({ name }) => names.includes(name));
+  if (found === undefined) throw new Refusal('tool_choice must name some of tools', 'tool_choice');
+  return found;
+}
+
+function nameOf(tool: Members): unknown {
+  return isMembers(tool['function']) ? tool['function']['name'] : tool['name'];
+}
+
 /** OpenAI: `required`, or the function by its name; Anthropic: `any`, or `tool` by its name. */
 function forcedToolOf({ tool_choice: choice }: Members, tools: readonly ForcedTool[]): ForcedTool | undefined {
+  if (choice === undefined || choice === null) return undefined;
   const { type, name, ...rest } = isMembers(choice) ? choice : { type: choice };
+  if (type === 'none' || type === 'auto') return undefined;
+  if (type === 'allowed_tools') return forcedAmong(rest['allowed_tools'] ?? choice, tools);
+  if (typeof type !== 'string' || !FORCING.has(type))
+    throw new Refusal('tool_choice must be none, auto, required (any), or name a tool', 'tool_choice');
   const named = isMembers(rest['function']) ? rest['function']['name'] : name;
-  const isForced = type === 'required' || type === 'any' || named !== undefined;
-  if (!isForced) return undefined;
   const found = named === undefined ? tools[0] : tools.find((tool) => tool.name === named);
   if (found === undefined) throw new Refusal('tool_choice must name one of tools', 'tool_choice');
   return found;

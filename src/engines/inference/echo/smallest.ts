@@ -1,19 +1,31 @@
-/** The smallest value that fits a simple JSON Schema: for answers that are held to one. Pure; bounded in depth and size. */
+/**
+ * The smallest value that fits a simple JSON Schema: for answers that are held to one. Pure; bounded in depth, in number, and in bytes: what comes
+ * behind MOST_BYTES is null, though that may not fit.
+ */
 
 const DEEPEST = 32;
 const MOST_VALUES = 1_000;
+const MOST_BYTES = 32 * 1024;
 
 type Schema = Readonly<Record<string, unknown>>;
 
 export function smallestFor(schema: unknown): unknown {
   const root = isSchema(schema) ? schema : {};
   let left = MOST_VALUES;
+  let leftBytes = MOST_BYTES;
+
+  /** What a schema gives as it is, as long as there is room. */
+  const given = (value: unknown): unknown => {
+    if (leftBytes <= 0) return null;
+    leftBytes -= (JSON.stringify(value) ?? '').length;
+    return leftBytes < 0 ? null : value;
+  };
 
   function fit(value: unknown, depth: number): unknown {
     left -= 1;
     if (!isSchema(value) || depth > DEEPEST || left < 0) return null;
-    if ('const' in value) return value['const'];
-    if (Array.isArray(value['enum'])) return (value['enum'] as readonly unknown[])[0];
+    if ('const' in value) return given(value['const']);
+    if (Array.isArray(value['enum'])) return given((value['enum'] as readonly unknown[])[0]);
     if (typeof value['$ref'] === 'string') return fit(resolve(root, value['$ref']), depth + 1);
     for (const choice of [value['anyOf'], value['oneOf'], value['allOf']]) {
       if (Array.isArray(choice)) return fit((choice as readonly unknown[])[0], depth + 1);
@@ -26,7 +38,7 @@ export function smallestFor(schema: unknown): unknown {
         return Array.from({ length }, () => (left > 0 ? fit(value['items'], depth + 1) : null));
       }
       case 'string':
-        return 'a'.repeat(Math.min(numberOf(value['minLength']) ?? 0, 10_000));
+        return 'a'.repeat(lengthFor(numberOf(value['minLength']) ?? 0));
       case 'number':
       case 'integer':
         return number(value);
@@ -36,10 +48,17 @@ export function smallestFor(schema: unknown): unknown {
         return null;
     }
   }
+  function lengthFor(least: number): number {
+    const length = Math.max(0, Math.min(Math.ceil(least), leftBytes));
+    leftBytes -= length;
+    return length;
+  }
   function object(value: Schema, depth: number): unknown {
     const properties = isSchema(value['properties']) ? value['properties'] : {};
     const required = Array.isArray(value['required']) ? (value['required'] as readonly unknown[]) : [];
-    const names = required.filter((name): name is string => typeof name === 'string').slice(0, MOST_VALUES);
+    const names = required
+      .filter((name): name is string => typeof name === 'string' && (leftBytes -= name.length) > 0)
+      .slice(0, MOST_VALUES);
     return Object.fromEntries(
       names.map((name) => [name, fit(Object.hasOwn(properties, name) ? properties[name] : {}, depth + 1)]),
     );
