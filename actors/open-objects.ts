@@ -93,7 +93,12 @@ export async function openObjects(deps: ActorsDeps) {
       stopping,
     },
     nextGeneration: () => (generation = Math.max(generation + 1, Math.floor(clock()))),
-    ...{ admit: admission.check, admitOwners: admission.owners, rule: admission.rule },
+    ...{
+      admit: admission.check,
+      admitOwners: admission.owners,
+      referenceWarnings: admission.referenceWarnings,
+      rule: admission.rule,
+    },
     ...{ onFenced: deps.onFenced, onCrash: deps.observe.crash },
     ...{ mailboxLimit: deps.settings.mailboxLimit, now: clock, chance: Math.random },
   });

@@ -40,7 +40,7 @@ export interface ServerContext extends HttpDeps {
   readonly inflightIdempotency: InflightIdempotency;
   readonly inferenceMetrics: InferenceMetrics;
   /** Of requests to models. */
-  readonly largeBodies: Pick<LargeBodies, 'isLarge' | 'read' | 'readAnswer'>;
+  readonly largeBodies: Pick<LargeBodies, 'isLarge' | 'read' | 'translate' | 'readAnswer'>;
   readonly streams: Streams;
   /** What waits in memory for watches. */
   readonly waiting: Waiting;

@@ -23,6 +23,7 @@ export interface ActorDeps extends LoadDeps, CommitRequestDeps {
   admit: Admission['check'];
   /** Checks the owners that the object names and did not name before. */
   admitOwners: Admission['owners'];
+  referenceWarnings: Admission['referenceWarnings'];
   /** The kind's rule among the objects of its org. */
   rule: Admission['rule'];
   /** What would refuse these operations now; absent: no money is rehearsed. */

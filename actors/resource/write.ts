@@ -72,12 +72,16 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
     const refusal = await deps.rule(self.kind, { org, by: request.caller, before: present.object, after, alongside });
     if (refusal) return refused(refusal);
   }
+  const warnings =
+    step.specChanged && self.kind.warnsOfReferences
+      ? await deps.referenceWarnings(self.kind, self.address, step.object, deps.decisionContext().now)
+      : [];
   const draft = openDraft(self.address, present.version, step.object, present.private, present.sideState);
   const message: Message =
     request.verb === 'delete'
       ? { type: 'DeletionRequested', by: request.caller }
       : { type: 'Updated', before: present.object, by: request.caller };
-  return finish(self, request, draft, message, step.warnings, deps);
+  return finish(self, request, draft, message, [...step.warnings, ...warnings], deps);
 }
 
 function act(

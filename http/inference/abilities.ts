@@ -1,7 +1,8 @@
 /** Whether a model can do what a request asks of it: the route, streams, tools, images. What it cannot is refused by the field's name. Pure. */
 import { refuse } from '../../src/api/refusal.js';
 import type { Feature, RequestSummary } from '../../src/engines/inference/dialects/dialect.js';
-import { DIALECT_OF } from '../../src/engines/inference/dialects/dialect.js';
+import { DIALECT_OF, DIALECTS, type DialectName } from '../../src/engines/inference/dialects/dialect.js';
+import { CHATS, isChat } from '../../src/engines/inference/dialects/translate.js';
 import type { ModelSpec } from '../../src/kinds/model/schema.js';
 import type { InferenceTarget } from '../../actors/inference/service.js';
 
@@ -31,11 +32,13 @@ export function checkAbilities({ model, routes, price }: InferenceTarget, reques
       fix,
       causes: [{ field, reason: 'FieldValueNotSupported', message }],
     });
-  // Counting needs no route of its own.
-  const named = operation === '/v1/messages/count_tokens' ? '/v1/messages' : operation;
-  if (spec.operations !== undefined && !spec.operations.includes(named) && !spec.operations.includes(operation))
-    throw no('model', `does not serve ${operation}`, `It serves ${spec.operations.join(', ')}.`);
-  if (routes !== undefined && !routes.dialects.has(dialect)) {
+  const isCount = operation === '/v1/messages/count_tokens';
+  const served = spec.operations ?? [];
+  // What answers in a conversation does so for every client of one, and counts its tokens.
+  const named: readonly string[] = isChat(operation) || isCount ? CHATS : [operation];
+  if (spec.operations !== undefined && !named.some((one) => served.includes(one)) && !served.includes(operation))
+    throw no('model', `does not serve ${operation}`, `It serves ${served.join(', ')}.`);
+  if (routes !== undefined && !isChat(operation) && !isCount && !routes.dialects.has(dialect)) {
     const spoken = [...routes.dialects].join(', ');
     throw no(
       'model',
@@ -48,7 +51,8 @@ export function checkAbilities({ model, routes, price }: InferenceTarget, reques
   for (const [feature, field] of features)
     if (!can(spec, feature))
       throw no(field, `does not ${WHAT[feature]}`, `Leave ${field} out, or choose another model.`);
-  if (request.fetchedAt !== undefined && routes?.fetching.has(dialect) === false)
+  const asked: readonly DialectName[] = isChat(operation) ? DIALECTS : [dialect];
+  if (request.fetchedAt !== undefined && routes !== undefined && !asked.some((one) => routes.fetching.has(one)))
     throw no(
       request.fetchedAt,
       'is served where nothing is fetched from an address that a request names',

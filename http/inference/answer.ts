@@ -1,14 +1,14 @@
 /** Reads a whole answer of an upstream, charges it, and hands it on as it came. */
 import { refuse, RefusalError, type Refusal } from '../../src/api/refusal.js';
+import { completeUsage, estimatedUsage, type Estimate } from '../../src/engines/inference/dialects/answer-event.js';
 import type { Dialect, RequestSummary, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
-import { promptTokens, type Usage } from '../../src/money/model-prices.js';
 import { showUSD } from '../../src/money/usd.js';
 import type { AdmittedRequest } from '../../actors/inference/service.js';
 import type { Exchange } from '../exchange.js';
 import { JSON_TYPE, reply, type Headers } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
-import { readAnswer, type ReadAnswer } from './read-large-answer.js';
+import { readAnswer, type AnswerFor, type ReadAnswer } from './read-large-answer.js';
 
 /** Largest answer in bytes that is not streamed. */
 const MOST_ANSWER = 32 * 2 ** 20;
@@ -26,14 +26,16 @@ export interface WholeAnswer {
   /** Why the upstream was given up from outside: the key is no longer good, or what pays is being deleted. */
   endedBy(): Refusal | undefined;
   readonly org: string;
-  /** What it has used by our count, where the upstream reports nothing. */
-  counted(outputBytes: number): Usage;
+  /** Of our count, where the upstream reports nothing. */
+  readonly estimate: Estimate;
+  /** For whom it is translated; absent: the upstream speaks the client's dialect. */
+  readonly client: AnswerFor['client'];
 }
 
 export async function answerWhole(
   x: Exchange,
   { largeBodies }: Pick<ServerContext, 'largeBodies'>,
-  { org, request, opened, admitted, headers, endedBy, counted }: WholeAnswer,
+  { org, request, opened, admitted, headers, endedBy, estimate, client }: WholeAnswer,
 ): Promise<void> {
   const { operation } = request;
   let bytes: Buffer;
@@ -47,7 +49,7 @@ export async function answerWhole(
   let read: ReadAnswer | undefined;
   if (largeBodies.isLarge(bytes)) {
     // To its end though the client has left: it pays. The thread bounds the wait.
-    const reading = largeBodies.readAnswer(org, { answerTo: operation, bytes }, NEVER);
+    const reading = largeBodies.readAnswer(org, { answerTo: opened.operation, client, bytes }, NEVER);
     const large = await reading.catch(() => undefined);
     if (large === undefined) {
       // No fault of the upstream.
@@ -55,20 +57,18 @@ export async function answerWhole(
       throw refuse('Unavailable', `${BUSY}; send the request again`, { retryAfterSeconds: 1 });
     }
     if (large.outcome === 'Answer') [read, bytes] = [large, Buffer.from(large.bytes.buffer)];
-  } else read = readAnswer(operation, bytes);
+  } else read = readAnswer({ answerTo: opened.operation, client }, bytes);
   opened.ended(read !== undefined && read.error === undefined ? 'Whole' : 'Broken');
   if (read === undefined || read.error !== undefined) throw failed(read?.error);
   // A client that has left pays for what was produced for it. A count of tokens has used none, and is no error.
-  const used = read.usage === undefined ? counted(read.outputBytes) : billable(read.usage, counted);
+  const used =
+    read.usage === undefined ? estimatedUsage(estimate, read.outputBytes) : completeUsage(read.usage, estimate);
   const charged = admitted.end(operation === '/v1/messages/count_tokens' ? read.usage : used);
+  // As of a stream: what it made beyond what was held is the service's, and goes to nobody.
+  if (used.outputTokens > estimate.mostOutputTokens) throw pastBound();
   headers['content-type'] = JSON_TYPE;
   headers['x-svc-cost-usd'] = showUSD(charged);
-  reply(x, 200, bytes, headers);
-}
-
-/** No request has an empty prompt: an upstream that reports none has left it out, and our count stands for it. */
-export function billable(usage: Usage, counted: WholeAnswer['counted']): Usage {
-  return promptTokens(usage) > 0 ? usage : { ...usage, inputTokens: counted(0).inputTokens };
+  reply(x, 200, read.translated ?? bytes, headers);
 }
 
 async function readAll({ body }: Opened): Promise<Buffer> {
@@ -82,6 +82,18 @@ async function readAll({ body }: Opened): Promise<Buffer> {
     else (chunks ??= [first]).push(chunk);
   }
   return chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size);
+}
+
+/** An upstream generates more than it was told to. */
+export function pastBound(): RefusalError {
+  return refuse(
+    'BudgetExceeded',
+    'the upstream has generated more than the request was admitted for: the answer is cut',
+    {
+      retryAfterSeconds: 'Never',
+      fix: 'Send a larger max_tokens.',
+    },
+  );
 }
 
 /** What an upstream says of itself in an answer that began well. */

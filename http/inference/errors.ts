@@ -53,7 +53,10 @@ export function answerInferenceError(x: Exchange, error: unknown, dialect: Diale
 }
 
 function explain(x: Exchange, error: unknown, dialect: Dialect, log: HttpLog, now: number): Answer {
-  const refusal = refusalFor(x, error, log);
+  const told = refusalFor(x, error, log);
+  // The table advises blobs, of which models know nothing.
+  const isLarge = told.code === 'RequestEntityTooLarge' && told.fix === undefined;
+  const refusal = isLarge ? { ...told, fix: 'Send less at once: fewer turns, or smaller images.' } : told;
   const known = toStatus(refusal, { requestId: x.requestId, docsBase: x.base });
   const status = error instanceof UpstreamRefusal ? error.status : known.httpStatus;
   const retry = retryAfter(known.headers['Retry-After']);

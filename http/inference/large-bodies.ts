@@ -10,9 +10,9 @@
 import { Worker } from 'node:worker_threads';
 import { refuse } from '../../src/api/refusal.js';
 import { openWorkThread } from '../work-thread.js';
-import { hasFewPieces } from './pieces.js';
+import { hasFewMembers, hasFewPieces } from './pieces.js';
 import type { AnswerTask, LargeAnswer } from './read-large-answer.js';
-import type { LargeRequest, LargeTask } from './read-large.js';
+import type { LargeRequest, LargeTask, LargeTranslation, TranslateTask } from './read-large.js';
 
 /** Up to so many bytes are read at once, whatever they are: 4 ms at worst. */
 const SHORT = 32 * 1024;
@@ -31,6 +31,8 @@ export interface LargeBodies {
   isLarge(bytes: Buffer): boolean;
   /** The bytes are gone afterwards. Rejects with a refusal: TooManyRequests, RequestEntityTooLarge, Unavailable. */
   read(org: string, task: LargeTask, signal: AbortSignal): Promise<LargeRequest>;
+  /** A body that was read, for an upstream of another dialect. */
+  translate(org: string, task: TranslateTask, signal: AbortSignal): Promise<LargeTranslation>;
   /** The same of an upstream's answer; its bytes come back. */
   readAnswer(org: string, task: AnswerTask, signal: AbortSignal): Promise<LargeAnswer>;
   close(): void;
@@ -49,7 +51,7 @@ export interface LargeBodiesOptions {
 
 export function openLargeBodies(options: LargeBodiesOptions): LargeBodies {
   const { note, short = SHORT, long = LONG, idleMs = IDLE_MS, started } = options;
-  const thread = openWorkThread<LargeTask | AnswerTask, LargeRequest | LargeAnswer>({
+  const thread = openWorkThread<LargeTask | AnswerTask | TranslateTask, LargeRequest | LargeAnswer | LargeTranslation>({
     open() {
       const limits = { resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB } };
       const worker = new Worker(new URL('./worker.js', import.meta.url), limits);
@@ -58,7 +60,7 @@ export function openLargeBodies(options: LargeBodiesOptions): LargeBodies {
     },
     send(task) {
       const own = ownBytes(task.bytes);
-      return [{ ...task, bytes: own } satisfies LargeTask | AnswerTask, [own.buffer]];
+      return [{ ...task, bytes: own } satisfies LargeTask | AnswerTask | TranslateTask, [own.buffer]];
     },
     ...{ ms: TASK_MS, mostWaiting: MOST_WAITING, waitMs: WAIT_MS, idleMs },
     tooMany: () =>
@@ -75,11 +77,18 @@ export function openLargeBodies(options: LargeBodiesOptions): LargeBodies {
     },
   });
   return {
-    isLarge: (bytes) => bytes.length > short && (bytes.length > long || !hasFewPieces(bytes, FEW_PIECES)),
+    isLarge: (bytes) =>
+      bytes.length > short &&
+      (bytes.length > long || !hasFewPieces(bytes, FEW_PIECES) || !hasFewMembers(bytes, FEW_PIECES)),
     async read(org, task, signal) {
       const read = await thread.run(org, task, signal);
       if (read.outcome === 'Request' || read.outcome === 'Refused') return read;
       throw new Error('the thread has read an answer where a request was asked for');
+    },
+    async translate(org, task, signal) {
+      const read = await thread.run(org, task, signal);
+      if (read.outcome === 'Translated' || read.outcome === 'CannotCarry') return read;
+      throw new Error('the thread has not translated what it was to translate');
     },
     async readAnswer(org, task, signal) {
       const read = await thread.run(org, task, signal);

@@ -3,17 +3,24 @@
  * (`worker.ts`), since an answer that is odd takes seconds to be parsed.
  */
 import { isObject } from '../../src/api/safe-value.js';
-import type { Operation, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
+import type { AnswerAbout } from '../../src/engines/inference/dialects/answer-event.js';
+import type { UpstreamError, UpstreamOperation } from '../../src/engines/inference/dialects/dialect.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
+import { type ChatOperation, translateAnswer } from '../../src/engines/inference/dialects/translate.js';
 import type { Usage } from '../../src/money/model-prices.js';
 import { hasFewPieces } from './pieces.js';
 
 /** I10: as of a request (`read-large.ts`), and more, since embeddings are long lists of numbers. */
 const MOST_PIECES = 1_000_000;
 
-export interface AnswerTask {
-  readonly answerTo: Operation;
+export interface AnswerTask extends AnswerFor {
   readonly bytes: Uint8Array;
+}
+
+/** What was asked of the upstream, and for whom it is translated; absent: its own dialect is the client's. */
+export interface AnswerFor {
+  readonly answerTo: UpstreamOperation;
+  readonly client?: { readonly operation: ChatOperation; readonly about: AnswerAbout } | undefined;
 }
 
 /** What an answer says of itself. */
@@ -25,6 +32,8 @@ export interface ReadAnswer {
   readonly usage: Usage | undefined;
   /** UTF-8 bytes of what it has generated. */
   readonly outputBytes: number;
+  /** In the client's dialect; absent: as it came. */
+  readonly translated?: string | undefined;
 }
 
 export type LargeAnswer =
@@ -32,25 +41,30 @@ export type LargeAnswer =
   /** It is no JSON, or of too many pieces. */
   | { readonly outcome: 'Unreadable' };
 
-export function readLargeAnswer({ answerTo, bytes }: AnswerTask): LargeAnswer {
+export function readLargeAnswer({ bytes, ...task }: AnswerTask): LargeAnswer {
   if (!hasFewPieces(bytes, MOST_PIECES)) return { outcome: 'Unreadable' };
   const own = bytes.buffer instanceof ArrayBuffer ? new Uint8Array(bytes.buffer) : new Uint8Array(bytes);
-  const read = readAnswer(answerTo, Buffer.from(own.buffer));
-  return read === undefined ? { outcome: 'Unreadable' } : { ...read, bytes: own };
+  const read = readAnswer(task, Buffer.from(own.buffer));
+  if (read === undefined) return { outcome: 'Unreadable' };
+  const { translated, ...rest } = read;
+  return { ...rest, bytes: translated === undefined ? own : new Uint8Array(Buffer.from(translated)) };
 }
 
 /** Undefined: it is no JSON object. */
-export function readAnswer(operation: Operation, bytes: Buffer): ReadAnswer | undefined {
-  const dialect = dialectFor(operation);
+export function readAnswer({ answerTo, client }: AnswerFor, bytes: Buffer): ReadAnswer | undefined {
+  const dialect = dialectFor(answerTo);
   try {
     const answer: unknown = JSON.parse(bytes.toString('utf8'));
     if (!isObject(answer)) return undefined;
-    return {
+    const read: ReadAnswer = {
       outcome: 'Answer',
       error: dialect.readError(answer),
-      usage: dialect.readUsage(operation, answer),
-      outputBytes: dialect.outputBytes(operation, answer),
+      usage: dialect.readUsage(answerTo, answer),
+      outputBytes: dialect.outputBytes(answerTo, answer),
     };
+    if (client === undefined || read.error !== undefined) return read;
+    const { body } = translateAnswer(dialect.name, client.operation, answer, client.about);
+    return { ...read, translated: JSON.stringify(body) };
   } catch {
     return undefined;
   }

@@ -3,8 +3,15 @@
  * where that belongs is told beside the bytes. So nothing that was parsed is kept. Pure; runs in a thread (`worker.ts`).
  */
 import type { Refusal } from '../../src/api/refusal.js';
-import type { Operation, RequestSummary } from '../../src/engines/inference/dialects/dialect.js';
+import { isObject } from '../../src/api/safe-value.js';
+import type {
+  DialectName,
+  Operation,
+  RequestFault,
+  RequestSummary,
+} from '../../src/engines/inference/dialects/dialect.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
+import { type ChatOperation, translateRequest } from '../../src/engines/inference/dialects/translate.js';
 import { fewTexts } from '../../src/engines/inference/tokens/count.js';
 import { hasFewPieces } from './pieces.js';
 import { understandBody } from './understand.js';
@@ -53,6 +60,32 @@ export function readLarge({ operation, bytes }: LargeTask, mark: string): LargeR
   const from = Buffer.from(written.buffer).indexOf(name);
   if (from < 0) throw new Error('the dialect does not write the name of the model');
   return { outcome: 'Request', summary, texts: fewTexts(texts()), written, name: { from, to: from + name.length } };
+}
+
+export interface TranslateTask {
+  readonly translate: ChatOperation;
+  readonly to: DialectName;
+  readonly options: Parameters<typeof translateRequest>[3];
+  /** As it was written for an upstream of its own dialect. */
+  readonly bytes: Uint8Array;
+}
+
+export type LargeTranslation =
+  | { readonly outcome: 'CannotCarry'; readonly fault: RequestFault }
+  | {
+      readonly outcome: 'Translated';
+      readonly written: Uint8Array<ArrayBuffer>;
+      readonly name: { readonly from: number; readonly to: number };
+    };
+
+/** `mark`: as of `readLarge`. */
+export function translateLarge({ translate, to, options, bytes }: TranslateTask, mark: string): LargeTranslation {
+  const body: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+  const translated = translateRequest(translate, isObject(body) ? body : {}, to, options);
+  if (translated.outcome === 'CannotCarry') return translated;
+  const written = alone(Buffer.from(JSON.stringify({ model: mark, ...translated.body })));
+  const from = '{"model":'.length;
+  return { outcome: 'Translated', written, name: { from, to: from + JSON.stringify(mark).length } };
 }
 
 /** A short one shares its buffer with others. */

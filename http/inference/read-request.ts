@@ -3,8 +3,14 @@
  * is read and written anew in a thread (`large-bodies.ts`), and what it says and how it is refused is the same.
  */
 import { refuse, RefusalError } from '../../src/api/refusal.js';
-import type { Operation } from '../../src/engines/inference/dialects/dialect.js';
+import type { DialectName, Operation, RequestFault } from '../../src/engines/inference/dialects/dialect.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
+import {
+  type ChatOperation,
+  isChat,
+  type ModelForm,
+  translateRequest,
+} from '../../src/engines/inference/dialects/translate.js';
 import type { CountedRequest } from '../../src/engines/inference/tokens/count.js';
 import { copyTogether } from '../copy-in-turns.js';
 import type { Exchange } from '../exchange.js';
@@ -19,11 +25,22 @@ export interface ReadCall {
   readonly request: CountedRequest;
   /** Of the body. */
   readonly bytes: number;
-  /** The body for an upstream that calls the model so; a promise of a large one. */
-  encode(model: string): Buffer | Promise<Buffer>;
+  /** The body for an upstream of its own dialect that calls the model so; a promise of a large one. */
+  encode(model: string, form: Pick<ModelForm, 'maxTokensMember'>): Buffer | Promise<Buffer>;
+  /** The same for an upstream of another dialect. Precondition: it asks for an answer in a conversation. */
+  translate(to: DialectName, form: TranslationForm): Translation | Promise<Translation>;
   /** It will not be encoded any more: a large one leaves memory. */
   forget(): void;
 }
+
+export interface TranslationForm extends ModelForm {
+  /** Of a request that does not say. */
+  readonly maxOutputTokens: number;
+}
+
+export type Translation =
+  | { readonly outcome: 'Translated'; named(model: string): Buffer | Promise<Buffer> }
+  | { readonly outcome: 'CannotCarry'; readonly fault: RequestFault };
 
 type Reader = Pick<Exchange, 'header' | 'caller' | 'gone' | 'place'>;
 
@@ -50,7 +67,13 @@ export function readBytes(
   const dialect = dialectFor(operation);
   return {
     ...{ request, bytes: bytes.length, forget: () => undefined },
-    encode: (model) => dialect.encodeRequest(request, model),
+    encode: (model, { maxTokensMember }) => dialect.encodeRequest(request, model, maxTokensMember),
+    translate(to, form) {
+      const translated = translateRequest(chatOf(operation), request.body, to, { ...form, stream: request.stream });
+      if (translated.outcome === 'CannotCarry') return translated;
+      const { body } = translated;
+      return { outcome: 'Translated', named: (model) => Buffer.from(JSON.stringify({ model, ...body })) };
+    },
   };
 }
 
@@ -65,15 +88,25 @@ async function readInThread(
   if (large.outcome === 'Refused') throw new RefusalError(large.refusal);
   const { summary, texts, written } = large;
   // Numbers may be written longer than they came; the rest of it is counted already.
-  if (written.length > length && x.place?.hold(written.length - length) === false)
-    throw refuse('TooManyRequests', 'too many request bodies are held in memory at once', { retryAfterSeconds: 1 });
+  if (written.length > length && x.place?.hold(written.length - length) === false) throw tooManyBodies();
   let kept: Written | undefined = large;
   return {
     request: { ...summary, texts: () => texts },
     bytes: length,
-    encode(model) {
+    encode(model, { maxTokensMember }) {
       if (kept === undefined) throw new Error('the body was let go before it was sent');
-      return named(kept, model);
+      const most = dialectFor(operation).maxTokensOf(summary);
+      return named(kept, model, most === undefined ? '' : `,"${maxTokensMember}":${most}`);
+    },
+    async translate(to, form) {
+      if (kept === undefined) throw new Error('the body was let go before it was sent');
+      if (x.place?.hold(length) === false) throw tooManyBodies();
+      const task = { translate: chatOf(operation), to, options: { ...form, stream: summary.stream } };
+      // A copy: what is handed to the thread is gone.
+      const copy = new Uint8Array(kept.written);
+      const translated = await largeBodies.translate(x.caller?.org ?? '', { ...task, bytes: copy }, x.gone);
+      if (translated.outcome === 'CannotCarry') return translated;
+      return { outcome: 'Translated', named: (model) => named(translated, model) };
     },
     forget() {
       kept = undefined;
@@ -81,11 +114,20 @@ async function readInThread(
   };
 }
 
+function tooManyBodies(): RefusalError {
+  return refuse('TooManyRequests', 'too many request bodies are held in memory at once', { retryAfterSeconds: 1 });
+}
+
+function chatOf(operation: Operation): ChatOperation {
+  if (isChat(operation)) return operation;
+  throw new Error(`${operation} is said in one dialect alone`);
+}
+
 type Written = Pick<Extract<LargeRequest, { outcome: 'Request' }>, 'written' | 'name'>;
 
-/** A copy for each upstream that is tried: one that was given up may still be reading its own. */
-function named({ written, name: { from, to } }: Written, model: string): Buffer | Promise<Buffer> {
-  const pieces = [written.subarray(0, from), Buffer.from(JSON.stringify(model)), written.subarray(to)];
+/** A copy for each upstream that is tried: one that was given up may still be reading its own. `members`: of JSON, that come behind the name. */
+function named({ written, name: { from, to } }: Written, model: string, members = ''): Buffer | Promise<Buffer> {
+  const pieces = [written.subarray(0, from), Buffer.from(JSON.stringify(model) + members), written.subarray(to)];
   return copyTogether(
     pieces,
     pieces.reduce((sum, { length }) => sum + length, 0),

@@ -5,18 +5,23 @@
  * A request leaves its place in flight once it is read: it waits for a model then, for minutes perhaps, and is counted among the streams
  * (`streams.ts`), which bounds those of a key and an org, and ends with its credential.
  */
-import { refuse, type RefusalError } from '../../src/api/refusal.js';
+import { refuse, RefusalError } from '../../src/api/refusal.js';
+import type { Estimate } from '../../src/engines/inference/dialects/answer-event.js';
+import { ESTIMATED_MEMBER } from '../../src/engines/inference/dialects/cost-member.js';
 import type { Dialect, Operation } from '../../src/engines/inference/dialects/dialect.js';
 import { DIALECT_BY_NAME, dialectFor } from '../../src/engines/inference/dialects/index.js';
-import type { Forwarded } from '../../src/engines/inference/router.js';
-import { inputBound, estimateTokens } from '../../src/engines/inference/tokens/count.js';
-import type { Usage } from '../../src/money/model-prices.js';
+import { isChat } from '../../src/engines/inference/dialects/translate.js';
+import type { Forwarded, Way } from '../../src/engines/inference/router.js';
+import { inputBound, type CountedRequest } from '../../src/engines/inference/tokens/count.js';
+import { estimateTokens } from '../../src/engines/inference/tokens/estimate.js';
+import { ZERO_USAGE } from '../../src/money/model-prices.js';
+import { showUSD, ZERO } from '../../src/money/usd.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { INVOKE, type AdmittedRequest, type Ask, type InferenceTarget } from '../../actors/inference/service.js';
 import { admit, admitAs } from '../auth/admit.js';
 import type { Exchange } from '../exchange.js';
 import { gate } from '../handle.js';
-import type { Headers } from '../reply.js';
+import { replyJson, type Headers } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import type { ServerContext } from '../server-context.js';
 import { checkAbilities, outputBound } from './abilities.js';
@@ -27,7 +32,8 @@ import { answerHeaders, answerInferenceError, UpstreamRefusal } from './errors.j
 import { outcomeOfStatus, type MeasuredRequest } from './metrics.js';
 import { serveModels } from './models.js';
 import { readRequest, type ReadCall } from './read-request.js';
-import { answerStream } from './stream.js';
+import { answerStream, type StreamedAnswer } from './stream.js';
+import { waysOf } from './ways.js';
 
 /** Of a client, for upstreams of its dialect. */
 const PASSED_HEADERS = ['anthropic-version', 'anthropic-beta'] as const;
@@ -38,7 +44,18 @@ const IMAGE_TOKENS = 1_600;
 
 /** The path lies below the base URL of a client of models, whether or not it is served. */
 export function isInference(path: string): boolean {
-  return path.startsWith('/v1/') || path.startsWith('/endpoints/');
+  return path.startsWith('/v1/') || path.startsWith('/endpoints/') || WITHOUT_BASE.has(path);
+}
+
+/** What clients ask for whose base URL lacks its end. */
+const WITHOUT_BASE: ReadonlySet<string> = new Set([
+  ...['/chat/completions', '/completions', '/embeddings', '/responses', '/models', '/messages'],
+]);
+
+function fixOfBase(path: string): string {
+  if (WITHOUT_BASE.has(path)) return `End the base URL in /v1: POST /v1${path}.`;
+  if (path.includes('/v1/v1/')) return 'Leave /v1 out of the base URL: this client adds it.';
+  return 'GET /openapi.json lists the paths of models, below /v1 and /endpoints/{project}/{name}/v1.';
 }
 
 /** Clients of models understand nothing but their dialect: what is not served too is refused in it. */
@@ -48,7 +65,9 @@ export async function answerModelCalls(x: Exchange, context: ServerContext, next
   try {
     await next();
   } catch (error) {
-    x.failedWith = answerInferenceError(x, error, spokenBy(x), context.log, context.clock());
+    const isMissing = error instanceof RefusalError && error.refusal.code === 'NotFound';
+    const told = isMissing ? new RefusalError({ ...error.refusal, fix: fixOfBase(x.path) }) : error;
+    x.failedWith = answerInferenceError(x, told, spokenBy(x), context.log, context.clock());
   }
 }
 
@@ -110,11 +129,12 @@ async function serveOperation(
   const { inference } = context;
   const { caller } = x;
   if (caller === undefined) throw refuse('Unauthorized', 'no API key was sent');
-  const { read, target, bounds } = await understand(x, context, { caller, call, operation, measured });
+  const { read, target, bounds, ways } = await understand(x, context, { caller, call, operation, measured });
   const admission = inference.admit(target, bounds);
   const admitted = measured.admitted(admission instanceof Promise ? await admission : admission);
   try {
-    await forward(x, context, { dialect, read, target, bounds, admitted, measured });
+    if (ways.length === 0) return estimateCount(x, context, { dialect, target, bounds, admitted, measured });
+    await forward(x, context, { dialect, read, target, bounds, ways, admitted, measured });
   } finally {
     // What was not charged by then has failed.
     admitted.end(undefined);
@@ -125,6 +145,7 @@ interface Understood {
   readonly read: ReadCall;
   readonly target: InferenceTarget;
   readonly bounds: Bounds;
+  readonly ways: readonly Way[];
 }
 
 /** What a request asks for, of which model. One that is refused here is an error of the endpoint that it names. */
@@ -143,7 +164,8 @@ async function understand(
     const target = found instanceof Promise ? await found : found;
     measured.names(target.model.name);
     checkAbilities(target, request);
-    return { read, target, bounds: boundsOf(target, read) };
+    const bounds = boundsOf(target, read);
+    return { read, target, bounds, ways: await waysOf(target, read, bounds.outputTokens) };
   } catch (error) {
     inference.refused(caller, { endpoint, model });
     throw error;
@@ -162,8 +184,8 @@ function boundsOf(target: InferenceTarget, { request, bytes }: ReadCall): Bounds
     target.model.spec;
   const { countTokens } = target.routes ?? {};
   return {
-    // What is more than the model takes is refused by its upstream, and costs nothing.
-    inputTokens: Math.min(contextTokens, inputBound(request, bytes, { imageTokens, countTokens })),
+    // What is more than the model takes at once is refused by its upstream, and costs nothing.
+    inputTokens: Math.min(contextTokens * request.inputs, inputBound(request, bytes, { imageTokens, countTokens })),
     outputTokens: outputBound(target, request),
     longCache: request.longCache,
     free: request.operation === '/v1/messages/count_tokens',
@@ -175,14 +197,29 @@ interface Admitted {
   readonly read: ReadCall;
   readonly target: InferenceTarget;
   readonly bounds: Bounds;
+  readonly ways: readonly Way[];
   readonly admitted: AdmittedRequest;
   readonly measured: MeasuredRequest;
+}
+
+/** Tokens of a conversation whose model no upstream of Anthropic's dialect serves: our count, which says that it is one. */
+function estimateCount(
+  x: Exchange,
+  { clock }: Pick<ServerContext, 'clock'>,
+  { dialect, target, bounds, admitted, measured }: Omit<Admitted, 'read' | 'ways'>,
+): void {
+  admitted.end(ZERO_USAGE);
+  const headers = headersOf(x, dialect, target, admitted, 'Embedded', clock());
+  headers[ESTIMATED_MEMBER] = 'true';
+  headers['x-svc-cost-usd'] = showUSD(ZERO);
+  replyJson(x, 200, { input_tokens: estimateOf(target, bounds).inputTokens, [ESTIMATED_MEMBER]: true }, headers);
+  measured.ended('Done');
 }
 
 async function forward(
   x: Exchange,
   context: ServerContext,
-  { dialect, read, target, bounds, admitted, measured }: Admitted,
+  { dialect, read, target, bounds, ways, admitted, measured }: Admitted,
 ): Promise<void> {
   const { request } = read;
   const { inference, streams, clock } = context;
@@ -211,7 +248,7 @@ async function forward(
       abort();
     });
     const forwarded = await inference.forward({
-      ...{ model: target.model.name, dialect: dialect.name, operation: request.operation, stream: request.stream },
+      ...{ model: target.model.name, ways, stream: request.stream },
       ...{
         tenant: target.payer.org,
         fetches: request.fetchedAt !== undefined,
@@ -219,7 +256,6 @@ async function forward(
         signal: giveUp.signal,
         readError: dialect.readError,
       },
-      encode: (model) => read.encode(model),
     });
     // An answer may take minutes.
     read.forget();
@@ -236,7 +272,7 @@ async function forward(
         headers: headersOf(x, dialect, target, admitted, forwarded.class, clock()),
       },
       endedBy: () => revoked?.refusal,
-      counted: (outputBytes: number): Usage => countedUsage(target, bounds, outputBytes),
+      ...forClient(x, { request, target, bounds, forwarded, now: clock() }),
     };
     if (!request.stream) {
       await answerWhole(x, context, answer);
@@ -256,12 +292,32 @@ async function forward(
   }
 }
 
+interface ForClient {
+  readonly request: CountedRequest;
+  readonly target: InferenceTarget;
+  readonly bounds: Bounds;
+  readonly forwarded: Extract<Forwarded, { outcome: 'Answered' }>;
+  /** ms. */
+  readonly now: number;
+}
+
+/** What the answer is read by, and for whom it is translated, if so. */
+function forClient(
+  x: Exchange,
+  { request, target, bounds, forwarded, now }: ForClient,
+): Pick<StreamedAnswer, 'estimate' | 'client'> {
+  const estimate = estimateOf(target, bounds);
+  const { operation, model, wantsUsage, asked = {} } = request;
+  if (operation === forwarded.operation || !isChat(operation)) return { estimate, client: undefined };
+  const created = Math.floor(now / 1_000);
+  return { estimate, client: { operation, about: { id: x.requestId, model, created, wantsUsage, asked, estimate } } };
+}
+
 /** What our own count says, never more than was held. */
-function countedUsage({ routes }: InferenceTarget, bounds: Bounds, outputBytes: number): Usage {
-  const none = { cacheReadTokens: 0, cacheWriteTokens: 0, longCacheWriteTokens: 0 };
+function estimateOf({ routes }: InferenceTarget, { inputTokens, outputTokens }: Bounds): Estimate {
   // With a tokenizer the bound is a count; else it is bytes.
-  const inputTokens = routes?.countTokens === undefined ? estimateTokens(bounds.inputTokens) : bounds.inputTokens;
-  return { ...none, inputTokens, outputTokens: Math.min(bounds.outputTokens, estimateTokens(outputBytes)) };
+  const counted = routes?.countTokens === undefined ? estimateTokens(inputTokens) : inputTokens;
+  return { inputTokens: counted, mostOutputTokens: outputTokens };
 }
 
 function passedHeaders(x: Exchange): Readonly<Record<string, string>> {

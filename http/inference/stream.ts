@@ -10,8 +10,10 @@
  * - What was delivered is charged: by the upstream's usage, else by our count.
  */
 import type { Writable } from 'node:stream';
-import { refuse, RefusalError, type Refusal } from '../../src/api/refusal.js';
+import { RefusalError, type Refusal } from '../../src/api/refusal.js';
+import { completeUsage, estimatedUsage } from '../../src/engines/inference/dialects/answer-event.js';
 import { BrokenStreamError, type StreamFollower } from '../../src/engines/inference/dialects/dialect.js';
+import { followTranslated } from '../../src/engines/inference/dialects/translate.js';
 import { openSseDecoder, type SseFrame } from '../../src/engines/inference/sse.js';
 import type { Usage } from '../../src/money/model-prices.js';
 import { showUSD } from '../../src/money/usd.js';
@@ -19,7 +21,7 @@ import type { Exchange } from '../exchange.js';
 import { writeHead } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
-import { billable, failed, type WholeAnswer } from './answer.js';
+import { failed, pastBound, type WholeAnswer } from './answer.js';
 import { dialectError } from './errors.js';
 import { INVOKE } from '../../actors/inference/service.js';
 
@@ -55,11 +57,13 @@ export async function answerStream(
   { streams, resources }: Pick<ServerContext, 'streams' | 'resources'>,
   answer: StreamedAnswer,
 ): Promise<'Done' | 'Left' | 'Broken'> {
-  const { dialect, request, opened, admitted, headers, counted, abort } = answer;
-  const follower = dialect.follow(request, {
-    costOf: (usage) => showUSD(admitted.priceOf(billable(usage, counted))),
-    counted,
-  });
+  const { dialect, request, opened, admitted, headers, estimate, client: forClient, abort } = answer;
+  const counted = (outputBytes: number): Usage => estimatedUsage(estimate, outputBytes);
+  const costOf = (usage: Usage): string => showUSD(admitted.priceOf(completeUsage(usage, estimate)));
+  const follower =
+    forClient === undefined
+      ? dialect.follow(request, { costOf, counted })
+      : followTranslated(opened.dialect, forClient.operation, forClient.about, costOf);
   const decoder = openSseDecoder(FRAMES);
   const out = new Outflow(x.res);
   const client = followClient(x.res, () => follower.outputBytes, abort);
@@ -89,12 +93,13 @@ export async function answerStream(
     cut: () => stop({ code: 'Unavailable', message: 'the service is shutting down', retryAfterSeconds: 2 }),
   });
 
-  /** Of a stream that is not complete the upstream may have reported less than it has generated. */
+  /** The upstream may have reported less than it has generated: before its end, or by a report that came early. */
   const usageNow = (): Usage => {
-    const { outputBytes, state } = follower;
+    const { outputBytes, unreportedBytes, state } = follower;
     if (follower.usage === undefined) return counted(outputBytes);
-    const usage = billable(follower.usage, counted);
-    if (state.is === 'Complete') return usage;
+    const usage = completeUsage(follower.usage, estimate);
+    const isTold = unreportedBytes === 0 && (usage.outputTokens > 0 || outputBytes === 0);
+    if (state.is === 'Complete' && isTold) return usage;
     return { ...usage, outputTokens: Math.max(usage.outputTokens, counted(outputBytes).outputTokens) };
   };
   /** What frames become; throws what ends the stream, and what came before that is in `text`. */
@@ -162,7 +167,8 @@ export async function answerStream(
     const refusal = stopped ?? upstreamFault ?? reasonOf(failed(state.is === 'Failed' ? state.error : undefined));
     // The table's words name a header, which a stream cannot have any more.
     const { fix = 'Send the request again.' } = refusal;
-    out.write(dialect.errorFrame(dialectError(x, { ...refusal, fix })));
+    const error = dialectError(x, { ...refusal, fix });
+    out.write(follower.fail?.(error) ?? dialect.errorFrame(error));
   }
   x.res.end();
   return whole ? 'Done' : 'Broken';
@@ -198,17 +204,6 @@ function followClient(res: Writable, outputBytes: () => number, abort: () => voi
 
 function isPastBound({ usage, outputBytes }: StreamFollower, bound: number): boolean {
   return (usage?.outputTokens ?? 0) > bound || outputBytes > bound * BYTES_PER_TOKEN;
-}
-
-function pastBound(): Error {
-  return refuse(
-    'BudgetExceeded',
-    'the upstream has generated more than the request was admitted for: the stream is cut',
-    {
-      retryAfterSeconds: 'Never',
-      fix: 'Send a larger max_tokens.',
-    },
-  );
 }
 
 function reasonOf(error: unknown): Refusal {

@@ -21,7 +21,11 @@ export function understandBody(operation: Operation, bytes: Buffer): Understood 
   if (read.outcome === 'Request') return read;
   const { message, param = '' } = read;
   const causes = [{ field: param, reason: 'FieldValueInvalid', message }];
-  const refusal: Refusal = { code: 'BadRequest', message: param === '' ? message : `${param}: ${message}`, causes };
+  const refusal: Refusal = {
+    code: 'BadRequest',
+    message: message.startsWith(param) ? message : `${param}: ${message}`,
+    causes,
+  };
   return { outcome: 'Refused', refusal };
 }
 

@@ -11,6 +11,7 @@ const CALLS: readonly (readonly [path: string, id: string, summary: string])[] =
   ['chat/completions', 'createChatCompletion', 'Answer a chat (OpenAI)'],
   ['completions', 'createCompletion', 'Complete a text (OpenAI)'],
   ['embeddings', 'createEmbeddings', 'Embed texts (OpenAI)'],
+  ['responses', 'createResponse', 'Answer a conversation, without state (OpenAI responses)'],
   ['messages', 'createMessage', 'Answer a conversation (Anthropic)'],
   ['messages/count_tokens', 'countTokens', 'Count the tokens of a conversation (Anthropic); costs nothing'],
 ];

@@ -64,6 +64,7 @@ export async function openInference(
   // Before anything is drawn: what the last leader held for its requests is held for nothing.
   await releaseDeadBlocks({ read: () => readBlocks(postgres), ledger: actors.ledger, onProblem });
   const router = await openInferenceRouter(upstreams.file, upstreams.keys, {
+    turn: (org) => actors.resources.slice(org),
     loadTokenizer: async (name) => withinTime(await loadTokenizer(name)),
     note(message, weight) {
       const level = weight === 'Grave' ? 'warn' : 'info';

@@ -28,7 +28,12 @@ export async function readEndpoints(
     const { spec, status } = decodeObject<InferenceEndpointSpec, InferenceEndpointStatus>(
       stampVersion(Buffer.from(body), version),
     );
-    return { uid, model: spec.model, reason: status.reason, address: { org, kind: 'InferenceEndpoint', project, name } };
+    return {
+      uid,
+      model: spec.model,
+      reason: status.reason,
+      address: { org, kind: 'InferenceEndpoint', project, name },
+    };
   });
 }
 

@@ -24,6 +24,7 @@ const PASSED_ON = new Set([
   'src/api/errors/status.ts',
   'src/engines/inference/dialects/anthropic/errors.ts',
   'src/engines/inference/dialects/openai/errors.ts',
+  'src/engines/inference/dialects/responses/write-answer.ts',
   'http/inference/serve.ts',
   'http/inference/errors.ts',
   'src/engines/inference/echo/openai.ts',

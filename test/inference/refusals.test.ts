@@ -215,6 +215,11 @@ test('a path below a base URL that is not served is refused in the dialect of th
   t.is(missing.status, 404, missing.text);
   t.is(textAt(missing.body, 'error', 'code'), 'NotFound');
   t.is(textAt(missing.body, 'error', 'requestId'), missing.headers.get('request-id') ?? '');
+  const bare = await owner.post('/chat/completions', { model: 'echo', messages: said('Hello') });
+  t.is(bare.status, 404, bare.text);
+  t.regex(textAt(bare.body, 'error', 'fix'), /End the base URL in \/v1/);
+  const twice = await owner.post('/v1/v1/messages', {});
+  t.regex(textAt(twice.body, 'error', 'fix'), /Leave \/v1 out of the base URL/);
   const claude = await owner.ask('POST', '/endpoints/default/x/v1/messages/batches', {
     body: {},
     headers: { 'anthropic-version': '2023-06-01' },

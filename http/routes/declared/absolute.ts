@@ -10,7 +10,6 @@ import type { AbsoluteRoute } from './declared.js';
 type Call = readonly [path: string, id: string, summary: string, multipart?: true];
 
 const CALLS: readonly Call[] = [
-  ['responses', 'createResponse', 'Answer (OpenAI responses)'],
   ['audio/transcriptions', 'createTranscription', 'Write down speech (OpenAI)', true],
   ['audio/speech', 'createSpeech', 'Speak a text (OpenAI)'],
 ];

@@ -1,11 +1,16 @@
 /**
- * The body of an answer on its way from a connection to one reader: a bounded queue that holds the connection back when the reader is slow,
- * and a watch on silence. Silence counts only while the connection is being read, so that a slow reader is no fault of the upstream.
+ * The body of an answer on its way from a connection to one reader: a bounded queue that holds the connection back when the reader is slow, and puts
+ * small chunks together, since each takes memory and time of its own; and a watch on silence. Silence counts only while the connection is being read, so that a slow reader is no fault of the upstream.
  */
 import { UpstreamBrokenError } from './upstream.js';
 
 /** I10: with so many bytes unread, the connection is not read on. What undici reads at once (64 KiB) may come on top. */
 const MOST_UNREAD = 64 * 1024;
+/** Chunks of less than TINY bytes: no answer has so many, and each takes some microseconds of the event loop. */
+const TINY = 16;
+const MOST_TINY = 100_000;
+/** What waits is put together in blocks of so many bytes, as far as its chunks are smaller than an eighth of it. */
+const BLOCK = 8 * 1024;
 
 export interface BodySource {
   pause(): void;
@@ -33,6 +38,10 @@ const DONE: IteratorResult<Buffer, undefined> = { done: true, value: undefined }
 /** `most`: bytes after which the body is cut off and its connection given up. */
 export function answerBody(source: BodySource, name: string, idleMs: number, most = Infinity): AnswerBody {
   const unread: Buffer[] = [];
+  /** The last of them, while it has room: the first `filled` bytes of it are used. */
+  let block: Buffer | undefined;
+  let filled = 0;
+  let tiny = 0;
   let unreadBytes = 0;
   let paused = false;
   let left = most;
@@ -60,18 +69,42 @@ export function answerBody(source: BodySource, name: string, idleMs: number, mos
   }
   function drop(error?: UpstreamBrokenError): void {
     unread.length = 0;
+    block = undefined;
     unreadBytes = 0;
     const open = state.is === 'Open';
     settle(error === undefined ? { is: 'Ended' } : { is: 'Failed', error });
     if (open) source.abort();
   }
+  function keep(chunk: Buffer): void {
+    unreadBytes += chunk.length;
+    if (block !== undefined && filled + chunk.length <= BLOCK) {
+      chunk.copy(block, filled);
+      filled += chunk.length;
+      return;
+    }
+    endBlock();
+    if (chunk.length * 8 > BLOCK) {
+      unread.push(chunk);
+      return;
+    }
+    block = Buffer.allocUnsafe(BLOCK);
+    filled = chunk.copy(block);
+  }
+  function endBlock(): void {
+    if (block !== undefined) unread.push(block.subarray(0, filled));
+    block = undefined;
+  }
   function push(whole: Buffer): void {
     if (state.is !== 'Open' || whole.length === 0) return;
+    if (whole.length < TINY && (tiny += 1) > MOST_TINY) {
+      fail(new UpstreamBrokenError('Broken', `upstream ${name}: its answer comes in too many pieces`));
+      source.abort();
+      return;
+    }
     const chunk = whole.length > left ? whole.subarray(0, left) : whole;
     left -= chunk.length;
     if (reader === undefined) {
-      unread.push(chunk);
-      unreadBytes += chunk.length;
+      keep(chunk);
     } else {
       const waiting = reader;
       reader = undefined;
@@ -87,6 +120,7 @@ export function answerBody(source: BodySource, name: string, idleMs: number, mos
     } else idle.refresh();
   }
   function next(): Promise<IteratorResult<Buffer, undefined>> {
+    if (unread.length === 0) endBlock();
     const value = unread.shift();
     if (value !== undefined) {
       unreadBytes -= value.length;

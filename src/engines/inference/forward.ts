@@ -8,7 +8,7 @@ import { readErrorBody } from './error-body.js';
 import type { RouteHealth } from './health.js';
 import { isRefusal, needsBody, outcomeOf } from './outcome.js';
 import { enter, type Report, type Route } from './route.js';
-import type { Forwarded, ForwardCall } from './router.js';
+import type { Forwarded, ForwardCall, Way } from './router.js';
 import type { UpstreamError } from './dialects/dialect.js';
 import type { Upstream, UpstreamAnswer, UpstreamFailure } from './upstream.js';
 
@@ -33,31 +33,42 @@ export interface ForwardContext {
 type Why = 'Unavailable' | 'Overloaded' | 'TimedOut';
 type Step = { readonly end: Forwarded } | { readonly why: Why };
 
-/** `routes`: of the model, those of the call's dialect. */
+/** Routes of the model that may be asked in this way. */
+export interface TriedWay {
+  readonly way: Way;
+  readonly routes: readonly Route[];
+}
+
 export async function forward(
   call: ForwardCall,
-  routes: readonly Route[],
+  tried: readonly TriedWay[],
   context: ForwardContext,
 ): Promise<Forwarded> {
+  const routes = tried.flatMap((one) => one.routes);
+  const inOrder = tried.flatMap((one) =>
+    choose(one.routes, context.now(), context.random).map((route) => ({ route, way: one.way })),
+  );
   const reasons: Why[] = [];
   const entered = new Set<Route>();
   let tries = 0;
-  for (const route of choose(routes, context.now(), context.random)) {
+  for (const { route, way } of inOrder) {
     if (call.signal.aborted) return aborted();
     if (tries >= MOST_TRIES) break;
-    const encoded = call.encode(route.as);
+    const encoded = way.encode(route.as, route.form);
     const body = encoded instanceof Promise ? await encoded : encoded;
     if (call.signal.aborted) return aborted();
+    if (body === undefined) continue;
     const report = enter(route, call.tenant, context.now());
     // Another request has begun to try it in the meantime, or made it cool.
     if (report === undefined) continue;
     entered.add(route);
-    const { tenant, operation, stream, headers, signal } = call;
+    const { tenant, stream, headers, signal } = call;
+    const { operation } = way;
     const answer = await route.upstream.send({ tenant, operation, stream, headers, signal, body });
     const step =
       answer.outcome === 'Failed'
         ? notAnswered(answer, report, context)
-        : await answered({ answer, route, report, call, context, retries: tries });
+        : await answered({ answer, route, way, report, call, context, retries: tries });
     if ('end' in step) return step.end;
     reasons.push(step.why);
     // One that takes no more requests has not been tried.
@@ -87,13 +98,14 @@ function notAnswered({ reason, message }: UpstreamFailure, report: Report, { now
 interface Attempt {
   readonly answer: Extract<UpstreamAnswer, { outcome: 'Answered' }>;
   readonly route: Route;
+  readonly way: Way;
   readonly report: Report;
   readonly call: ForwardCall;
   readonly context: ForwardContext;
   readonly retries: number;
 }
 
-async function answered({ answer, route, report, call, context, retries }: Attempt): Promise<Step> {
+async function answered({ answer, route, way, report, call, context, retries }: Attempt): Promise<Step> {
   const { status } = answer;
   const { upstream } = route;
   if (status >= 200 && status < 300) {
@@ -102,10 +114,11 @@ async function answered({ answer, route, report, call, context, retries }: Attem
     return {
       end: {
         ...answer,
+        ...{ dialect: way.dialect, operation: way.operation },
         upstream: upstream.name,
         class: upstream.class,
         retries,
-        ended: ending(upstream.name, report, context),
+        ended: ending(upstream, report, context),
       },
     };
   }
@@ -126,6 +139,7 @@ async function answered({ answer, route, report, call, context, retries }: Attem
     return { end: { outcome: 'Refused', status, error: told, class: upstream.class } };
   }
   const refusesKey = outcome.is === 'KeyRefused';
+  if (upstream.probe === undefined) return { why: outcome.is === 'Limited' ? 'Overloaded' : 'Unavailable' };
   context.note(
     `upstream ${upstream.name}: answered ${status}${refusesKey ? ', which refuses its key or lacks credit' : ''}`,
     refusesKey ? 'Grave' : 'Usual',
@@ -145,7 +159,7 @@ function concealed(error: UpstreamError, { conceal }: Upstream): UpstreamError {
 }
 
 function ending(
-  upstream: string,
+  upstream: Upstream,
   report: Report,
   { now, note }: ForwardContext,
 ): (how: 'Whole' | 'Broken' | 'Left') => void {
@@ -153,7 +167,9 @@ function ending(
   return (how) => {
     if (said) return;
     said = true;
-    if (how === 'Broken') note(`upstream ${upstream}: its answer broke off, or was none`, 'Usual');
+    // What breaks off without a probe a client has asked for.
+    if (how === 'Broken' && upstream.probe !== undefined)
+      note(`upstream ${upstream.name}: its answer broke off, or was none`, 'Usual');
     report(how === 'Broken' ? { is: 'Failed', cause: 'Failing' } : { is: how }, now());
   };
 }

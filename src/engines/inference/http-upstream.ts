@@ -5,7 +5,7 @@
  */
 import { Pool } from 'undici';
 import { exchange, type Exchange } from './exchange.js';
-import type { DialectName, Operation } from './dialects/dialect.js';
+import type { DialectName, UpstreamOperation } from './dialects/dialect.js';
 import type { Upstream, UpstreamCall, UpstreamFailure } from './upstream.js';
 
 export interface HttpUpstreamSpec {
@@ -122,7 +122,7 @@ export function failure(reason: UpstreamFailure['reason'], message: string): Ups
 }
 
 /** OpenAI's base URL ends in the version, Anthropic's need not. */
-function pathsBelow({ dialect, baseURL }: HttpUpstreamSpec): Readonly<Record<Operation | 'models', string>> {
+function pathsBelow({ dialect, baseURL }: HttpUpstreamSpec): Readonly<Record<UpstreamOperation | 'models', string>> {
   const base = new URL(baseURL).pathname.replace(/\/+$/, '');
   const root = dialect === 'Anthropic' && !base.endsWith('/v1') ? `${base}/v1` : base;
   return {

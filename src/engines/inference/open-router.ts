@@ -8,6 +8,7 @@ import { forward, type ForwardContext, type NoteWeight } from './forward.js';
 import { openHttpUpstream } from './http-upstream.js';
 import { newRoute, type Route } from './route.js';
 import { openProbes, type Reach } from './probes.js';
+import type { ModelForm } from './dialects/translate.js';
 import type { CountTokens, InferenceRouter, ModelRoutes } from './router.js';
 import { standingOf } from './standing.js';
 import type { Upstream } from './upstream.js';
@@ -17,6 +18,8 @@ export interface RouterDeps {
   loadTokenizer(name: TokenizerName): Promise<CountTokens>;
   /** For the operator's log: why a route was left. Names upstreams, no URLs, keys or texts. */
   note(message: string, weight: NoteWeight): void;
+  /** The event loop's turns, for what is generated on it. */
+  readonly turn?: ((tenant: string) => Promise<void>) | undefined;
   /** ms since the epoch; a test's own. */
   readonly now?: () => number;
   /** From 0 to below 1; a test's own. */
@@ -29,6 +32,7 @@ export interface ServedModel {
   /** What the upstream calls it; its name when undefined. */
   readonly as?: string | undefined;
   readonly countTokens?: CountTokens | undefined;
+  readonly form?: ModelForm | undefined;
 }
 
 export interface RoutedUpstream {
@@ -47,8 +51,9 @@ export async function openInferenceRouter(
   const routed: RoutedUpstream[] = [];
   for (const entry of file.upstreams) {
     const models: ServedModel[] = [];
-    for (const { name, as, tokenizer } of entry.models) {
-      models.push({ name, as, countTokens: tokenizer && (await deps.loadTokenizer(tokenizer)) });
+    for (const { name, as, tokenizer, thinking } of entry.models) {
+      const form = { thinking, maxTokensMember: entry.maxTokens ?? maxTokensAt(entry.baseURL) };
+      models.push({ name, as, form, countTokens: tokenizer && (await deps.loadTokenizer(tokenizer)) });
     }
     const { name, dialect, baseURL, headers, maxConcurrent, priority, weight, timeouts } = entry;
     const upstream = openHttpUpstream({
@@ -60,9 +65,15 @@ export async function openInferenceRouter(
   }
   if (file.echo) {
     const models = [{ name: ECHO_MODEL, countTokens: countEchoTokens }];
-    routed.push({ upstream: openEcho({ now: deps.now ?? Date.now }), models });
+    const turn = deps.turn === undefined ? {} : { turn: deps.turn };
+    routed.push({ upstream: openEcho({ now: deps.now ?? Date.now, ...turn }), models });
   }
   return routerOf(routed, deps);
+}
+
+/** The vendor's own newer models take no `max_tokens`; other servers may know nothing else. */
+function maxTokensAt(baseURL: string): ModelForm['maxTokensMember'] {
+  return new URL(baseURL).hostname === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens';
 }
 
 interface ModelEntry extends ModelRoutes {
@@ -75,7 +86,10 @@ export function routerOf(routed: readonly RoutedUpstream[], deps: RouterDeps): I
   const { note, now = Date.now, random = Math.random } = deps;
   const routes: (Route & { readonly served: ServedModel })[] = routed.flatMap(
     ({ upstream, priority, weight, models }) =>
-      models.map((served) => ({ ...newRoute(upstream, served.as ?? served.name, priority, weight), served })),
+      models.map((served) => ({
+        ...newRoute(upstream, served.as ?? served.name, priority, weight, served.form),
+        served,
+      })),
   );
   const models = new Map<string, ModelEntry>();
   for (const name of new Set(routes.map(({ served }) => served.name))) {
@@ -100,8 +114,12 @@ export function routerOf(routed: readonly RoutedUpstream[], deps: RouterDeps): I
     models: new Set(models.keys()),
     routesOf: (model) => models.get(model),
     forward(call) {
-      const spoken = models.get(call.model)?.byDialect[call.dialect] ?? [];
-      return forward(call, call.fetches ? spoken.filter(({ upstream }) => upstream.mayFetch) : spoken, context);
+      const byDialect = models.get(call.model)?.byDialect;
+      const tried = call.ways.map((way) => {
+        const spoken = byDialect?.[way.dialect] ?? [];
+        return { way, routes: call.fetches ? spoken.filter(({ upstream }) => upstream.mayFetch) : spoken };
+      });
+      return forward(call, tried, context);
     },
     standing: () => [...models].map(([model, { all }]) => standingOf(model, all, reached, now())),
     upstreams: () =>

@@ -1,7 +1,7 @@
 /** Interface: which upstreams serve a model, in which order they are tried, and how they stand. */
-import type { DialectName } from './dialects/dialect.js';
+import type { DialectName, UpstreamError, UpstreamOperation } from './dialects/dialect.js';
+import type { ModelForm } from './dialects/translate.js';
 import type { UpstreamAnswer, UpstreamCall } from './upstream.js';
-import type { UpstreamError } from './dialects/dialect.js';
 
 /** Tokens of a text by the model's own tokenizer. */
 export type CountTokens = (text: string) => number;
@@ -15,14 +15,21 @@ export interface ModelRoutes {
   readonly countTokens: CountTokens | undefined;
 }
 
-export interface ForwardCall extends Omit<UpstreamCall, 'body'> {
+/** How a request may be said to upstreams of one dialect. */
+export interface Way {
+  readonly dialect: DialectName;
+  readonly operation: UpstreamOperation;
+  /** The body for an upstream that calls the model so; a promise of a large one, which takes turns of the event loop. Undefined: it cannot be said there. */
+  encode(as: string, form: ModelForm): Buffer | undefined | Promise<Buffer | undefined>;
+}
+
+export interface ForwardCall extends Omit<UpstreamCall, 'body' | 'operation'> {
   /** Name of the Model. */
   readonly model: string;
-  readonly dialect: DialectName;
+  /** Those before others are tried first. */
+  readonly ways: readonly Way[];
   /** It names images by their addresses: only routes that may fetch are tried. */
   readonly fetches: boolean;
-  /** The body for an upstream that calls the model so; a promise of a large one, which takes turns of the event loop. */
-  encode(model: string): Buffer | Promise<Buffer>;
   /** What the dialect reads out of a refusal's body. */
   readError(body: unknown): UpstreamError | undefined;
 }
@@ -31,6 +38,9 @@ export type Forwarded =
   /** The first byte of an answer with a 2xx is there. */
   | (Extract<UpstreamAnswer, { outcome: 'Answered' }> & {
       readonly upstream: string;
+      /** How it was asked, and so what it answers in. */
+      readonly dialect: DialectName;
+      readonly operation: UpstreamOperation;
       readonly class: string;
       /** How many routes were tried before. */
       readonly retries: number;

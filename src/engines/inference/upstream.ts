@@ -2,12 +2,12 @@
  * A place that serves models: an HTTP server that speaks one of the dialects, or the embedded `echo`. It carries bytes and knows nothing of
  * money, limits or clients. Never follows a redirect; sends no header of a client but those named here.
  */
-import type { DialectName, Operation } from './dialects/dialect.js';
+import type { DialectName, UpstreamOperation } from './dialects/dialect.js';
 
 export interface UpstreamCall {
   /** Whose request it is, for its share of the upstream; nothing of it is sent. */
   readonly tenant: string;
-  readonly operation: Operation;
+  readonly operation: UpstreamOperation;
   readonly stream: boolean;
   /** JSON, with the model's name as this upstream calls it. */
   readonly body: Buffer;

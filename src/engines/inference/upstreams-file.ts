@@ -17,7 +17,7 @@ export const ECHO_MODEL = 'echo';
 export const TOKENIZERS = ['o200k_base', 'cl100k_base'] as const;
 export type TokenizerName = (typeof TOKENIZERS)[number];
 
-const MOST_UPSTREAMS = 64;
+const MOST_UPSTREAMS = 256;
 const MOST_MODELS = 256;
 const SECOND = 1_000;
 
@@ -68,6 +68,7 @@ const model = z.strictObject({
     .regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 visible characters')
     .optional(),
   tokenizer: z.enum(TOKENIZERS).optional(),
+  thinking: z.enum(['budget', 'adaptive']).default('budget'),
 });
 
 const upstream = z.strictObject({
@@ -85,6 +86,7 @@ const upstream = z.strictObject({
   priority: z.int().min(0).max(1000).default(0),
   weight: z.int().min(1).max(1000).default(1),
   fetchImages: z.boolean().optional(),
+  maxTokens: z.enum(['max_tokens', 'max_completion_tokens']).optional(),
   maxConcurrent: z.int().min(1).max(10_000).default(256),
   timeouts: z
     .strictObject({ connect: wait(5 * SECOND), firstByte: wait(120 * SECOND), idle: wait(60 * SECOND) })

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { UpstreamError } from '../../../src/engines/inference/dialects/dialect.js';
 import { openHttpUpstream } from '../../../src/engines/inference/http-upstream.js';
 import { routerOf, type RoutedUpstream } from '../../../src/engines/inference/open-router.js';
-import type { Forwarded, ForwardCall, InferenceRouter } from '../../../src/engines/inference/router.js';
+import type { Forwarded, ForwardCall, InferenceRouter, Way } from '../../../src/engines/inference/router.js';
 import { json, until, upstreamServer, type Answering, type UpstreamServer } from './upstream-server.js';
 
 interface Far {
@@ -17,6 +17,7 @@ interface FarOptions {
   readonly as?: string;
   readonly maxConcurrent?: number;
   readonly firstByteMs?: number;
+  readonly dialect?: 'OpenAI' | 'Anthropic';
 }
 
 const GOOD: Answering = (response) => json(response, 200, { ok: true });
@@ -24,14 +25,14 @@ const error = (message: string, code?: string): unknown => ({ error: { message, 
 
 /** An upstream whose answer a test may change; probes are answered by themselves. */
 async function far(t: ExecutionContext, name: string, answer: Answering, options: FarOptions = {}): Promise<Far> {
-  const { priority = 0, as, maxConcurrent = 100, firstByteMs = 20_000 } = options;
+  const { priority = 0, as, maxConcurrent = 100, firstByteMs = 20_000, dialect = 'OpenAI' } = options;
   const server = await upstreamServer(t, (response, request) =>
     request.method === 'GET' ? json(response, 200, {}) : one.answer(response, request),
   );
   const upstream = openHttpUpstream({
     ...{
       name,
-      dialect: 'OpenAI',
+      dialect,
       baseURL: `${server.url}/v1`,
       key: `sk-${name}`,
       headers: {},
@@ -80,16 +81,18 @@ function readError(body: unknown): UpstreamError | undefined {
   return { message: said.message, code: said.code };
 }
 
+const chat = (encode: Way['encode']): readonly Way[] => [
+  { dialect: 'OpenAI', operation: '/v1/chat/completions', encode },
+];
+
 const call = (more: Partial<ForwardCall> = {}): ForwardCall => ({
   model: 'm',
-  dialect: 'OpenAI',
   tenant: 'o-1',
   fetches: false,
-  operation: '/v1/chat/completions',
   stream: false,
   headers: {},
   signal: new AbortController().signal,
-  encode: (model) => Buffer.from(JSON.stringify({ model })),
+  ways: chat((model) => Buffer.from(JSON.stringify({ model }))),
   readError,
   ...more,
 });
@@ -259,17 +262,33 @@ test('A body that is written in turns of the event loop is sent as one, to each 
   const second = await far(t, 'b', GOOD, { priority: 1 });
   const { router } = routing(t, [first, second]);
   const leaving = new AbortController();
-  const encode: ForwardCall['encode'] = async (model) => {
+  const ways = chat(async (model) => {
     await new Promise((resolve) => setImmediate(resolve));
     return Buffer.from(JSON.stringify({ model, by: 'turns' }));
-  };
-  t.like(await ask(router, { encode }), { upstream: 'b' });
+  });
+  t.like(await ask(router, { ways }), { upstream: 'b' });
   const bodies = [first, second].map(({ server }) => server.seen.find(({ method }) => method === 'POST')?.body);
   t.deepEqual(bodies, ['{"model":"a-m","by":"turns"}', '{"model":"m","by":"turns"}']);
-  const pending = router.forward(call({ encode, signal: leaving.signal }));
+  const pending = router.forward(call({ ways, signal: leaving.signal }));
   leaving.abort();
   t.deepEqual(await pending, { outcome: 'Failed', reason: 'Aborted', retryAfterSeconds: undefined });
   t.is(asked(first) + asked(second), 2);
+});
+
+test('Ways are tried in their order, and a route to which a request cannot be said is passed over', async (t) => {
+  const anthropic = await far(t, 'a', GOOD, { dialect: 'Anthropic' });
+  const openai = await far(t, 'b', GOOD);
+  const { router } = routing(t, [anthropic, openai]);
+  const way = (dialect: Way['dialect'], body: string | undefined): Way => ({
+    dialect,
+    operation: dialect === 'OpenAI' ? '/v1/chat/completions' : '/v1/messages',
+    encode: () => (body === undefined ? undefined : Buffer.from(body)),
+  });
+  const first = await ask(router, { ways: [way('Anthropic', '{"a":1}'), way('OpenAI', '{"b":1}')] });
+  t.like(first, { upstream: 'a', dialect: 'Anthropic', operation: '/v1/messages' });
+  const second = await ask(router, { ways: [way('Anthropic', undefined), way('OpenAI', '{"b":1}')] });
+  t.like(second, { upstream: 'b', dialect: 'OpenAI', operation: '/v1/chat/completions' });
+  t.is(asked(anthropic) + asked(openai), 2);
 });
 
 test('Streams that break after their head cool a route, as their reader reports it', async (t) => {
@@ -340,7 +359,8 @@ test('A model has the routes of its own dialect alone', async (t) => {
   t.deepEqual([...router.models], ['m']);
   t.deepEqual([...(router.routesOf('m')?.dialects ?? [])], ['OpenAI']);
   t.is(router.routesOf('other'), undefined);
-  t.like(await ask(router, { dialect: 'Anthropic', operation: '/v1/messages' }), {
+  const encode = (): Buffer => Buffer.from('{}');
+  t.like(await ask(router, { ways: [{ dialect: 'Anthropic', operation: '/v1/messages', encode }] }), {
     outcome: 'Failed',
     reason: 'Unavailable',
     retryAfterSeconds: undefined,

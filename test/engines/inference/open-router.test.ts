@@ -1,6 +1,6 @@
 import test from 'ava';
 import { openInferenceRouter } from '../../../src/engines/inference/open-router.js';
-import type { ForwardCall, Forwarded, InferenceRouter } from '../../../src/engines/inference/router.js';
+import type { ForwardCall, Forwarded, InferenceRouter, Way } from '../../../src/engines/inference/router.js';
 import { parseUpstreams } from '../../../src/engines/inference/upstreams-file.js';
 import { FREE_BOOK } from '../../../src/money/price-book.js';
 import { json, upstreamServer } from './upstream-server.js';
@@ -16,18 +16,21 @@ async function open(text: string, keys: ReadonlyMap<string, string> = new Map())
   });
 }
 
+const encodeOf =
+  (content: string): Way['encode'] =>
+  (as) =>
+    Buffer.from(JSON.stringify({ model: as, max_tokens: 100, messages: [{ role: 'user', content }] }));
+
 const call = (model: string, content: string, more: Partial<ForwardCall> = {}): ForwardCall => ({
   ...{
     tenant: 'o-1',
     fetches: false,
     model,
-    dialect: 'OpenAI',
-    operation: '/v1/chat/completions',
     stream: false,
     headers: {},
   },
   signal: new AbortController().signal,
-  encode: (as) => Buffer.from(JSON.stringify({ model: as, max_tokens: 100, messages: [{ role: 'user', content }] })),
+  ways: [{ dialect: 'OpenAI', operation: '/v1/chat/completions', encode: encodeOf(content) }],
   readError: () => ({ message: 'told' }),
   ...more,
 });
@@ -49,8 +52,10 @@ test('Without upstreams of its own the service answers Model echo in both dialec
   const words = 'Hello, wörld: how are you?';
   const count = routes?.countTokens?.(words);
   t.like(await read(await router.forward(call('echo', words))), { model: 'echo', usage: { prompt_tokens: count } });
-  const messages = { dialect: 'Anthropic', operation: '/v1/messages' } as const;
-  t.like(await read(await router.forward(call('echo', words, messages))), { usage: { input_tokens: count } });
+  const messages = { dialect: 'Anthropic', operation: '/v1/messages', encode: encodeOf(words) } as const;
+  t.like(await read(await router.forward(call('echo', words, { ways: [messages] }))), {
+    usage: { input_tokens: count },
+  });
   t.like(await router.forward(call('echo', words)), { class: 'Embedded', upstream: 'echo', retries: 0 });
 });
 

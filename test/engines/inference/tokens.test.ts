@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { countTokens as exactly } from 'gpt-tokenizer/encoding/o200k_base';
 import { anthropic } from '../../../src/engines/inference/dialects/anthropic/index.js';
 import { openai } from '../../../src/engines/inference/dialects/openai/index.js';
-import { estimateTokens, inputBound, MOST_TOKENIZED_BYTES } from '../../../src/engines/inference/tokens/count.js';
+import { inputBound, MOST_TOKENIZED_BYTES } from '../../../src/engines/inference/tokens/count.js';
+import { estimateTokens } from '../../../src/engines/inference/tokens/estimate.js';
 import { loadTokenizer, TOKENIZERS } from '../../../src/engines/inference/tokens/tokenizers.js';
 import { requestOf } from './dialects/support.js';
 

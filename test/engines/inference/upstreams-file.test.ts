@@ -48,7 +48,7 @@ upstreams:
     ...{ name: 'openai', dialect: 'OpenAI', baseURL: 'https://api.openai.com/v1', key: { env: 'OPENAI_API_KEY' } },
     ...{ headers: { 'OpenAI-Project': 'proj' }, class: 'Ours', priority: 2, weight: 7, maxConcurrent: 12 },
     timeouts: { connect: 1_500, firstByte: 120_000, idle: 60_000 },
-    models: [{ name: 'gpt-5-mini', as: 'gpt-5-mini-2026-01', tokenizer: 'o200k_base' }],
+    models: [{ name: 'gpt-5-mini', as: 'gpt-5-mini-2026-01', tokenizer: 'o200k_base', thinking: 'budget' }],
   });
   t.like(upstreams[1], { class: 'External', priority: 0, weight: 1, maxConcurrent: 256, headers: {} });
   t.deepEqual(upstreams[1]?.timeouts, { connect: 5_000, firstByte: 120_000, idle: 60_000 });

@@ -11,6 +11,7 @@ import { MOST_PIECES, readLarge } from '../../../http/inference/read-large.js';
 import { readBytes, type ReadCall } from '../../../http/inference/read-request.js';
 import { RefusalError, type Refusal } from '../../../src/api/refusal.js';
 import type { Operation } from '../../../src/engines/inference/dialects/dialect.js';
+import { USUAL_FORM } from '../../../src/engines/inference/route.js';
 import { inputBound } from '../../../src/engines/inference/tokens/count.js';
 import { turnsDuring } from '../support/turns.js';
 
@@ -48,7 +49,7 @@ async function read(
 
 type Told =
   | { readonly outcome: 'Refused'; readonly refusal: Refusal }
-  | { readonly outcome: 'Read'; readonly request: object; readonly bound: number; readonly sent: readonly string[] };
+  | { readonly outcome: 'Read'; readonly request: object; readonly bound: number; readonly sent: readonly unknown[] };
 
 /** All that anybody learns of it. */
 async function told(reading: Promise<ReadCall>): Promise<Told> {
@@ -56,7 +57,9 @@ async function told(reading: Promise<ReadCall>): Promise<Told> {
     const { request, bytes, encode } = await reading;
     const { texts: _, ...summary } = request;
     const { body: __, ...rest } = { body: undefined, ...summary };
-    const sent = await Promise.all(MODELS.map(async (model) => (await encode(model)).toString()));
+    const sent = await Promise.all(
+      MODELS.map(async (model): Promise<unknown> => JSON.parse((await encode(model, USUAL_FORM)).toString())),
+    );
     const bound = inputBound(request, bytes, { imageTokens: 1_600, countTokens: (text) => text.length });
     return { outcome: 'Read', request: rest, bound, sent };
   } catch (error) {
@@ -163,13 +166,13 @@ test('a body of 24 MiB leaves the event loop to others while it is read, and whi
   t.is(call?.bytes, length);
   let sent: Buffer = Buffer.alloc(0);
   const writing = await turnsDuring(async () => {
-    sent = (await call?.encode('vendor')) ?? sent;
+    sent = (await call?.encode('vendor', USUAL_FORM)) ?? sent;
   });
   t.true(writing >= 10, `${writing} turns of the loop`);
   t.true(sent.length > length);
   t.is(sent.subarray(0, 18).toString(), '{"model":"vendor",');
   call?.forget();
-  t.throws(() => call?.encode('vendor'), { message: /let go/ });
+  t.throws(() => call?.encode('vendor', USUAL_FORM), { message: /let go/ });
 });
 
 test('few bytes, and more of plain text, are read at once; what is made of many small pieces is not', (t) => {
@@ -177,6 +180,7 @@ test('few bytes, and more of plain text, are read at once; what is made of many 
   t.false(bodies.isLarge(chat('x'.repeat(63 * 1024))));
   t.true(bodies.isLarge(chat('x'.repeat(64 * 1024))));
   t.true(bodies.isLarge(chat('x', { pad: Array.from({ length: 20_000 }, () => ({})) })));
+  t.true(bodies.isLarge(chat('x', { pad: Array.from({ length: 20_000 }, () => 1) })), 'numbers as well');
   t.true(bodies.isLarge(Buffer.from(`{${Array.from({ length: 6_000 }, (_, at) => `"${at}":1`).join(',')}}`)));
   t.false(bodies.isLarge(chat('x', { pad: Array.from({ length: 9_000 }, () => ({})) })), 'less than 32 KiB');
 });
@@ -186,7 +190,7 @@ test('a body that shrinks to few bytes when it is written anew is sent whole, an
   const padded = (): Buffer => Buffer.concat([Buffer.alloc(300 * 1024, ' '), chat('Hello')]);
   for (let times = 0; times < 3; times += 1) {
     const call = await read(bodies, CHAT, padded());
-    t.is((await call.encode('m')).toString(), chat('Hello').toString());
+    t.is((await call.encode('m', USUAL_FORM)).toString(), chat('Hello').toString());
   }
 });
 
@@ -201,7 +205,7 @@ test('a body that is written longer than it came is counted in the memory of bod
   const held: number[] = [];
   const call = await read(bodies, CHAT, grows(), { hold: (more) => held.push(more) > 0 });
   t.deepEqual(held, [
-    (await call.encode('m')).length + '01234567-0123-0123-0123-0123456789ab'.length - 1 - grows().length,
+    (await call.encode('m', USUAL_FORM)).length + '01234567-0123-0123-0123-0123456789ab'.length - 1 - grows().length,
   ]);
   const refused = await told(read(bodies, CHAT, grows(), { hold: () => false }));
   t.like(refused, { outcome: 'Refused', refusal: { code: 'TooManyRequests', retryAfterSeconds: 1 } });

@@ -1,7 +1,8 @@
 /** Large requests to models over HTTP: what reaches an upstream and how they are refused is as of small ones. */
 import test, { type ExecutionContext } from 'ava';
 import type { AdmittedRequest, InferenceTarget } from '../../../actors/inference/service.js';
-import type { Forwarded } from '../../../src/engines/inference/router.js';
+import type { Forwarded, ForwardCall } from '../../../src/engines/inference/router.js';
+import { USUAL_FORM } from '../../../src/engines/inference/route.js';
 import { ZERO } from '../../../src/money/usd.js';
 import { openTestApi, type TestApi } from '../support/test-api.js';
 
@@ -19,12 +20,24 @@ const TARGET: InferenceTarget = {
 };
 const ADMITTED: AdmittedRequest = { limits: {}, priceOf: () => ZERO, progress: () => undefined, end: () => ZERO };
 
-async function answer(): Promise<Forwarded> {
+async function answer({ ways }: ForwardCall): Promise<Forwarded> {
   async function* body(): AsyncGenerator<Buffer> {
     yield Buffer.from('{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}');
   }
-  const about = { upstream: 'one', class: 'External', retries: 0, ended: () => undefined };
+  const { dialect, operation } = wayOf(ways);
+  const about = { dialect, operation, upstream: 'one', class: 'External', retries: 0, ended: () => undefined };
   return { outcome: 'Answered', status: 200, headers: {}, body: body(), discard: () => undefined, ...about };
+}
+
+function wayOf([way]: ForwardCall['ways']): ForwardCall['ways'][number] {
+  if (way === undefined) throw new Error('the request can be said to no upstream');
+  return way;
+}
+
+async function encoded({ ways }: ForwardCall, name: string): Promise<Buffer> {
+  const body = await wayOf(ways).encode(name, USUAL_FORM);
+  if (body === undefined) throw new Error('the request cannot be said');
+  return body;
 }
 
 /** `sent`: what upstreams got, each time two of them. */
@@ -35,8 +48,8 @@ async function openModels(t: ExecutionContext): Promise<{ api: TestApi; sent: Bu
       ...{ models: () => [], find: () => TARGET, refused: () => undefined, follow: () => () => undefined },
       admit: () => ADMITTED,
       async forward(call) {
-        for (const name of ['first', 'second/one']) sent.push(await call.encode(name));
-        return answer();
+        for (const name of ['first', 'second/one']) sent.push(await encoded(call, name));
+        return answer(call);
       },
     },
   });

@@ -31,7 +31,8 @@ function answered(parts: readonly string[], silent?: AbortSignal): Forwarded {
       throw new Error('given up');
     }
   }
-  const about = { upstream: 'one', class: 'External', retries: 0, ended: () => undefined };
+  const asked = { dialect: 'OpenAI', operation: '/v1/chat/completions' } as const;
+  const about = { ...asked, upstream: 'one', class: 'External', retries: 0, ended: () => undefined };
   return { outcome: 'Answered', status: 200, headers: {}, body: body(), discard: () => undefined, ...about };
 }
 

@@ -65,7 +65,20 @@ const UPSTREAMS: Readonly<Record<string, Entry>> = {
   ...{ 'breaks-off': {}, 'breaks-silent': { timeouts: { idle: '300ms' } }, 'breaks-nonsense': {} },
   ...{ nonsense: {}, 'no-utf8': {}, fails: {}, 'fails-claude': anthropic },
   ...{ stalled: { timeouts: { idle: '400ms' } }, lines: {}, revoked: {}, 'revoked-whole': {} },
-  ...{ 'left-late-claude': anthropic, 'half-told-claude': anthropic, 'tells-nothing': {} },
+  ...{
+    'left-late-claude': anthropic,
+    'half-told-claude': anthropic,
+    'tells-nothing': {},
+    'tells-early': {},
+    'told-amounts': {},
+    'in-bytes': {},
+  },
+  ...{
+    'chat-only': { images: true },
+    'claude-only': { ...anthropic, images: true },
+    'agent-chat': {},
+    'agent-claude': anthropic,
+  },
   ...{ flood: {}, brief: {}, lasting: {}, load: {}, private: {}, 'private-claude': anthropic },
 };
 

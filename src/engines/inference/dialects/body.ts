@@ -24,6 +24,24 @@ const ROUTING = new Set([
 ]);
 const CREDENTIALS = /^(aws|azure|vertex)/;
 
+/**
+ * Members are written in small ASCII letters. Some servers read others as the same member (Go folds `ſ` to `s`), and obey the last one: then another
+ * amount would be generated than is held, or a stream come where none is awaited.
+ */
+const NAME = /^[a-z0-9_.$-]*$/;
+const SPELLING =
+  'is no member of the dialect: they are spelled in small letters, and some servers would read it as another one. Remove it.';
+
+/** The first name of a member that no dialect has. */
+export function oddName(object: Body): string | undefined {
+  return Object.keys(object).find((name) => !NAME.test(name));
+}
+
+export function faultOfName(object: Body, at: () => string): RequestFault | undefined {
+  const odd = oddName(object);
+  return odd === undefined ? undefined : fault(`${at()}.${odd.slice(0, 64)}`, SPELLING);
+}
+
 /** Members of the dialects that set how much is generated, which is what a request is admitted for. Others may set it at some server. */
 const AMOUNTS = new Set(['max_tokens', 'max_completion_tokens', 'n', 'best_of']);
 /** What sets it beside them, by the names of llama.cpp, Ollama, vLLM and others; the members of the dialects too, when they are spelled otherwise. */
@@ -51,9 +69,12 @@ export type ReadBody =
   | { readonly outcome: 'Body'; readonly body: Body; readonly model: string; readonly stream: boolean }
   | ({ readonly outcome: 'Refused' } & RequestFault);
 
-export function readBody(given: unknown): ReadBody {
+/** `own`: members of the operation that set amounts. */
+export function readBody(given: unknown, own: readonly string[] = []): ReadBody {
   if (!isObject(given)) return refused('the body must be a JSON object');
   if (depthOf(given, DEEPEST) > DEEPEST) return refused(`the body must not nest deeper than ${DEEPEST} levels`);
+  const odd = oddName(given);
+  if (odd !== undefined) return refused(`${odd.slice(0, 64)} ${SPELLING}`, odd);
   const routing = Object.keys(given).find(isRouting);
   if (routing !== undefined) {
     return refused(
@@ -61,7 +82,7 @@ export function readBody(given: unknown): ReadBody {
       routing,
     );
   }
-  const amount = Object.keys(given).find(isOtherAmount);
+  const amount = Object.keys(given).find((member) => !own.includes(member) && isOtherAmount(member));
   if (amount !== undefined) {
     return refused(
       `${amount.slice(0, 64)} is not taken from a request: some servers obey it before max_tokens. Remove it and set max_tokens or n.`,

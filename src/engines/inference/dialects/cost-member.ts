@@ -1,4 +1,7 @@
-/** Where the last usage of a stream says what the request has cost. */
+/** Members of ours in the usage of an answer. */
 import { BRAND } from '../../../brand.js';
 
+/** What the request has cost, in the last usage of a stream. */
 export const COST_MEMBER = `x-${BRAND}-cost-usd`;
+/** True: the figures are our count, since the upstream reports none. */
+export const ESTIMATED_MEMBER = `x-${BRAND}-estimated`;

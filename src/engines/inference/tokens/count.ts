@@ -1,6 +1,5 @@
 /**
- * How many tokens a request can have at most, before it is sent, and how many an answer had that nobody has counted. Both are our counts,
- * and what they are good for is said beside them. Pure.
+ * How many tokens a request can have at most, before it is sent. Pure.
  */
 import type { InferenceRequest, RequestSummary } from '../dialects/dialect.js';
 import type { CountTokens } from '../router.js';
@@ -45,11 +44,6 @@ export function inputBound(
     ofBytes,
     few.reduce((sum, text) => sum + countTokens(text) + AROUND_TEXT, AROUND_PROMPT + added),
   );
-}
-
-/** A number of tokens for generated text that an upstream did not count: three bytes each, somewhat more than most tokenizers make of prose. */
-export function estimateTokens(bytes: number): number {
-  return Math.ceil(bytes / 3);
 }
 
 /** Undefined: too much text to tokenize. What stands around a text counts too, so that tiny ones have an end. */

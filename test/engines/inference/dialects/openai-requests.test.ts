@@ -103,6 +103,10 @@ test('completions and embeddings take texts, lists of them, and tokens', (t) => 
   t.deepEqual([...embedding(['one', 'two']).texts()], ['one', 'two']);
   t.deepEqual([...embedding([91, 92]).texts()], ['[91,92]']);
   t.is(embedding(Array.from({ length: 2_048 }, () => 'x')).answers, 0);
+  t.is(embedding(Array.from({ length: 2_048 }, () => 'x')).inputs, 2_048, 'each has a context of its own');
+  t.is(embedding([91, 92]).inputs, 1);
+  t.is(completion(['a', 'b', 'c'], { n: 2 }).inputs, 3);
+  t.is(chat({}).inputs, 1);
 });
 
 test('what is left out may as well be null, and choices that change no price pass', (t) => {
@@ -142,12 +146,23 @@ test('what could cost more, go elsewhere, or reach what others have stored is re
     [CHAT, { n: '2' }, 'n', /whole number/],
     [CHAT, { best_of: 0 }, 'best_of', /whole number/],
     [CHAT, { max_tokens: 1, n_predict: 8_000 }, 'n_predict', /set max_tokens or n/],
-    [CHAT, { max_tokens: 1, 'Max-Tokens': 8_000 }, 'Max-Tokens', /set max_tokens or n/],
+    [CHAT, { max_tokens: 1, 'max-tokens': 8_000 }, 'max-tokens', /set max_tokens or n/],
+    [CHAT, { max_tokens: 1, 'max_token\u017f': 8_000 }, 'max_token\u017f', /small letters/],
+    [CHAT, { Stream: true }, 'Stream', /small letters/],
+    [CHAT, { messages: [{ role: 'user', Content: 'a' }] }, 'messages[0].Content', /small letters/],
+    [
+      CHAT,
+      part({ type: 'image_url', image_url: { url: 'data:,', URL: 'http://x' } }),
+      'messages[0].content[1].URL',
+      /small/,
+    ],
+    [CHAT, part({ type: 'image', source: { url: 'http://x' } }), 'messages[0].content[1]', /not known what they hold/],
     [CHAT, { options: { num_predict: 8_000 } }, 'options', /set max_tokens or n/],
     [CHAT, { use_beam_search: true }, 'use_beam_search', /set max_tokens or n/],
     [CHAT, { api_base: 'http://x' }, 'api_base', /where it goes is set by the service/],
     [CHAT, { base_url: 'http://x' }, 'base_url', /Remove it/],
-    [CHAT, { baseURL: 'http://x' }, 'baseURL', /Remove it/],
+    [CHAT, { baseurl: 'http://x' }, 'baseurl', /Remove it/],
+    [CHAT, { baseURL: 'http://x' }, 'baseURL', /small letters/],
     [CHAT, { api_key: 'k' }, 'api_key', /Remove it/],
     [CHAT, { extra_headers: {} }, 'extra_headers', /Remove it/],
     [CHAT, { fallbacks: ['dearer'] }, 'fallbacks', /Remove it/],
@@ -192,7 +207,7 @@ test('text cannot be hidden from the count behind an image, in a role, or in a m
     { messages: [{ role: 'user', content: [{ ...image, image_url: { url: 'data:,', detail: secret } }] }] },
     { messages: [{ role: secret, content: 'a' }] },
     { messages: [{ role: 'user', content: 'a', name: secret }] },
-    { messages: [{ role: 'user', content: [{ type: 'other', other: [secret] }] }] },
+    { messages: [{ role: 'user', content: [{ type: 'text', text: 'a', other: [secret] }] }] },
     { documents: [{ text: secret }] },
     { system: [{ type: 'text', text: secret }] },
   ]) {

@@ -3,7 +3,7 @@
  * themselves; files that are stored at an upstream are refused, since the upstream's account is not the caller's.
  */
 import { isObject } from '../../../../api/safe-value.js';
-import { type Body, fault, isGiven, listOf } from '../body.js';
+import { type Body, fault, faultOfName, isGiven, listOf } from '../body.js';
 import type { RequestFault } from '../dialect.js';
 import type { Image, Part, PlacedPart } from '../images.js';
 
@@ -29,7 +29,13 @@ export function blocksOf(body: Body): readonly PlacedPart[] {
 }
 
 /** Documents without pages are texts, or blocks of their own. */
-export function imageOf({ type, source }: Part): Image | undefined {
+export function imageOf({ type, source, image_url: url }: Part): Image | undefined {
+  // Of another dialect, which some servers read in this one too.
+  if (url !== undefined || type === 'image_url') {
+    const data: unknown = isObject(url) ? url['url'] : url;
+    const isData = typeof data === 'string' && /^data:/i.test(data);
+    return { is: 'Image', characters: isData ? data.length : 0, fetched: !isData };
+  }
   if (type !== 'image' && type !== 'document') return undefined;
   const kind: unknown = isObject(source) ? source['type'] : undefined;
   const data: unknown = isObject(source) ? source['data'] : undefined;
@@ -44,6 +50,10 @@ export function imageOf({ type, source }: Part): Image | undefined {
 export function faultOfBlocks(blocks: readonly PlacedPart[]): RequestFault | undefined {
   for (const { at, part } of blocks) {
     const source = part['source'];
+    for (const object of [part, source]) {
+      const odd = isObject(object) ? faultOfName(object, at) : undefined;
+      if (odd !== undefined) return odd;
+    }
     if (
       part['type'] === 'container_upload' ||
       (isObject(source) && (source['type'] === 'file' || 'file_id' in source))

@@ -15,6 +15,7 @@ export const anthropic: Dialect = {
   name: 'Anthropic',
   readRequest: readAnthropic,
   encodeRequest: ({ body }, model) => Buffer.from(JSON.stringify({ ...body, model })),
+  maxTokensOf: () => undefined,
   readUsage(operation, answer) {
     // A count costs nothing; what it counts was not used.
     if (operation === '/v1/messages/count_tokens') return ZERO_USAGE;

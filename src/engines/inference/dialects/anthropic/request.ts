@@ -7,6 +7,7 @@ import {
   type Body,
   fault,
   faultOfChoice,
+  faultOfName,
   isGiven,
   listOf,
   namedToolsOf,
@@ -43,6 +44,7 @@ export function readAnthropic(operation: Operation, given: unknown): ReadRequest
     wantsUsage: stream,
     maxOutputTokens: counting ? undefined : most.count,
     maxOutputMember: 'max_tokens',
+    inputs: 1,
     answers: counting ? 0 : 1,
     features: featuresOf(body, images),
     images: images.count,
@@ -60,6 +62,10 @@ function faultOfMessages(body: Body, blocks: readonly PlacedPart[]): RequestFaul
   const { messages } = body;
   if (!Array.isArray(messages) || messages.length === 0)
     return fault('messages', 'must be a list of at least one message');
+  for (const [index, message] of messages.entries()) {
+    const odd = isObject(message) ? faultOfName(message, () => `messages[${index}]`) : undefined;
+    if (odd !== undefined) return odd;
+  }
   return faultOfBlocks(blocks);
 }
 

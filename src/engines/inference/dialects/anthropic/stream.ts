@@ -15,11 +15,14 @@ import { newerUsage } from './usage.js';
 export function followAnthropic(_: RequestSummary, { costOf }: FollowOptions): StreamFollower {
   let usage: Usage | undefined;
   let outputBytes = 0;
+  let bytesAtUsage = 0;
   let state: StreamFollower['state'] = OPEN;
 
   /** Clients read the usage of each `message_delta`, so that there must be one. */
   const priced = (event: Record<string, unknown>): string => {
-    usage = newerUsage(usage ?? ZERO_USAGE, event['usage']) ?? usage;
+    const newer = newerUsage(usage ?? ZERO_USAGE, event['usage']);
+    if (newer !== undefined) bytesAtUsage = outputBytes;
+    usage = newer ?? usage;
     const reported = isObject(event['usage']) ? event['usage'] : { output_tokens: usage?.outputTokens ?? 0 };
     const cost = usage === undefined ? {} : { [COST_MEMBER]: costOf(usage) };
     return JSON.stringify({ ...event, usage: { ...reported, ...cost } });
@@ -61,6 +64,9 @@ export function followAnthropic(_: RequestSummary, { costOf }: FollowOptions): S
     },
     get outputBytes() {
       return outputBytes;
+    },
+    get unreportedBytes() {
+      return outputBytes - bytesAtUsage;
     },
   };
 }

@@ -3,7 +3,7 @@
  * or their owner is not known.
  */
 import { isObject } from '../../../../api/safe-value.js';
-import { fault, isGiven, listOf } from '../body.js';
+import { fault, faultOfName, isGiven, listOf } from '../body.js';
 import type { RequestFault } from '../dialect.js';
 import type { Image, Part, PlacedPart } from '../images.js';
 
@@ -36,10 +36,39 @@ function isData(url: unknown): url is string {
 const NO_PRICE = 'models have no price for audio and video here. Send text and images.';
 const UNPRICED: readonly string[] = ['input_audio', 'audio_url', 'video_url', 'input_video'];
 
+/** Parts that are read somewhere, and hold nothing that is not counted. */
+const KNOWN: ReadonlySet<unknown> = new Set([
+  ...[
+    'text',
+    'refusal',
+    'image_url',
+    'input_image',
+    'file',
+    'thinking',
+    'redacted_thinking',
+    'input_text',
+    'output_text',
+  ],
+]);
+
 export function faultOfParts(messages: readonly unknown[]): RequestFault | undefined {
+  for (const [index, message] of messages.entries()) {
+    const odd = isObject(message) ? faultOfName(message, () => `messages[${index}]`) : undefined;
+    if (odd !== undefined) return odd;
+  }
   for (const { at, part } of partsOf(messages)) {
+    for (const [object, place] of [
+      [part, at],
+      [part['image_url'], at],
+      [part['file'], at],
+    ] as const) {
+      const odd = isObject(object) ? faultOfName(object, place) : undefined;
+      if (odd !== undefined) return odd;
+    }
     const unpriced = UNPRICED.find((name) => part['type'] === name || name in part);
     if (unpriced !== undefined) return fault(at(), `must not be of type ${unpriced}: ${NO_PRICE}`);
+    if (isGiven(part['type']) && !KNOWN.has(part['type']))
+      return fault(at(), 'must be of type text, image_url or file: of others it is not known what they hold');
     const file = part['file'];
     const id: unknown = isObject(file) ? file['file_id'] : part['file_id'];
     if (isGiven(id)) {

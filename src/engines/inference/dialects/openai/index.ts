@@ -13,11 +13,21 @@ import { usageOf } from './usage.js';
 export const openai: Dialect = {
   name: 'OpenAI',
   readRequest: readOpenAI,
-  encodeRequest({ body, stream }, model) {
-    if (!stream) return Buffer.from(JSON.stringify({ ...body, model }));
-    const given = isObject(body['stream_options']) ? body['stream_options'] : {};
-    return Buffer.from(JSON.stringify({ ...body, model, stream_options: { ...given, include_usage: true } }));
+  encodeRequest({ body, stream, operation, maxOutputTokens }, model, maxTokensMember) {
+    const written: Record<string, unknown> = { ...body, model };
+    if (operation === '/v1/chat/completions') {
+      // A server that does not know the member that the client has used would generate as it likes.
+      delete written['max_tokens'];
+      delete written['max_completion_tokens'];
+      if (maxTokensMember !== undefined && maxOutputTokens !== undefined) written[maxTokensMember] = maxOutputTokens;
+    }
+    if (stream) {
+      const given = isObject(body['stream_options']) ? body['stream_options'] : {};
+      written['stream_options'] = { ...given, include_usage: true };
+    }
+    return Buffer.from(JSON.stringify(written));
   },
+  maxTokensOf: ({ operation, maxOutputTokens }) => (operation === '/v1/chat/completions' ? maxOutputTokens : undefined),
   readUsage: (_, answer) => (isObject(answer) ? usageOf(answer['usage']) : undefined),
   outputBytes: (_, answer) => (isObject(answer) ? bytesOfChoices(answer['choices']) : 0),
   readError: readUpstreamError,

@@ -19,12 +19,14 @@ import {
 import type { Feature, InferenceRequest, Operation, ReadRequest, RequestFault } from '../dialect.js';
 import { countImages, type Images, NO_IMAGES } from '../images.js';
 import { textsOf } from '../texts.js';
+import { readResponses } from '../responses/request.js';
 import { faultOfParts, imageOf, partsOf } from './content.js';
 
 const MOST_ANSWERS = 128;
 const MOST_INPUTS = 2_048;
 
 export function readOpenAI(operation: Operation, given: unknown): ReadRequest {
+  if (operation === '/v1/responses') return readResponses(operation, given);
   const read = readBody(given);
   if (read.outcome === 'Refused') return read;
   const { body, model, stream } = read;
@@ -43,6 +45,7 @@ export function readOpenAI(operation: Operation, given: unknown): ReadRequest {
     maxOutputTokens: operation === '/v1/embeddings' ? undefined : most.count,
     maxOutputMember:
       operation === '/v1/chat/completions' && 'max_completion_tokens' in body ? 'max_completion_tokens' : 'max_tokens',
+    inputs: inputsOf(operation, body),
     answers: answers.count ?? 0,
     features: featuresOf(body, images),
     images: images.count,
@@ -127,6 +130,11 @@ function readAnswers(operation: Operation, body: Body): ReturnType<typeof readCo
   if (best.outcome === 'Fault') return best;
   const each = Math.max(n.count ?? 1, best.count ?? 1);
   return { outcome: 'Count', count: each * (operation === '/v1/completions' ? promptsOf(body['prompt']) : 1) };
+}
+
+function inputsOf(operation: Operation, body: Body): number {
+  if (operation === '/v1/completions') return promptsOf(body['prompt']);
+  return operation === '/v1/embeddings' ? promptsOf(body['input']) : 1;
 }
 
 function promptsOf(prompt: unknown): number {

@@ -5,7 +5,7 @@
  */
 import { isObject } from '../../../../api/safe-value.js';
 import type { Usage } from '../../../../money/model-prices.js';
-import { COST_MEMBER } from '../cost-member.js';
+import { COST_MEMBER, ESTIMATED_MEMBER } from '../cost-member.js';
 import type { FollowedFrame, FollowOptions, RequestSummary, StreamFollower } from '../dialect.js';
 import { COMPLETE, NOTHING, OPEN, parse, readData, writeFrame } from '../frames.js';
 import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
@@ -18,6 +18,7 @@ export function followOpenAI({ wantsUsage }: RequestSummary, { costOf, counted }
   let usage: Usage | undefined;
   let outputBytes = 0;
   let state: StreamFollower['state'] = OPEN;
+  let bytesAtUsage = 0;
   /** What the newest chunk says of the answer beside its content. */
   let about: Record<string, unknown> = {};
 
@@ -28,7 +29,7 @@ export function followOpenAI({ wantsUsage }: RequestSummary, { costOf, counted }
       completion_tokens: outputTokens,
       total_tokens: inputTokens + outputTokens,
     };
-    const cost = { [COST_MEMBER]: costOf(counted(outputBytes)), 'x-svc-estimated': true };
+    const cost = { [COST_MEMBER]: costOf(counted(outputBytes)), [ESTIMATED_MEMBER]: true };
     return writeFrame(undefined, JSON.stringify({ ...about, choices: [], usage: { ...sum, ...cost } }));
   };
 
@@ -38,6 +39,7 @@ export function followOpenAI({ wantsUsage }: RequestSummary, { costOf, counted }
     if (!isObject(reported)) return writeFrame(undefined, data);
     const read = usageOf(reported);
     usage = read ?? usage;
+    if (read !== undefined) bytesAtUsage = outputBytes;
     if (wantsUsage && read === undefined) return writeFrame(undefined, data);
     if (wantsUsage && read !== undefined) {
       const priced = { ...reported, [COST_MEMBER]: costOf(read) };
@@ -79,6 +81,9 @@ export function followOpenAI({ wantsUsage }: RequestSummary, { costOf, counted }
     },
     get outputBytes() {
       return outputBytes;
+    },
+    get unreportedBytes() {
+      return outputBytes - bytesAtUsage;
     },
   };
 }

@@ -1,0 +1,131 @@
+/** Reads the answer to a request for a message as events, from the frames of a stream or from the whole. */
+import { isObject } from '../../../../api/safe-value.js';
+import { type Usage, ZERO_USAGE } from '../../../../money/model-prices.js';
+import type { AnswerEvent, AnswerReader, Finish, ReadState } from '../answer-event.js';
+import { listOf } from '../body.js';
+import { BrokenStreamError } from '../dialect.js';
+import { COMPLETE, OPEN, parse, readData } from '../frames.js';
+import { countOr } from '../numbers.js';
+import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
+import { newerUsage, usageOf } from './usage.js';
+
+const FINISH: Readonly<Record<string, Finish>> = {
+  end_turn: 'End',
+  max_tokens: 'Length',
+  model_context_window_exceeded: 'Length',
+  stop_sequence: 'Stop',
+  tool_use: 'Tool',
+  refusal: 'Refused',
+};
+
+export function readMessageStream(): AnswerReader {
+  let state: ReadState = OPEN;
+  let usage: Usage | undefined;
+
+  const note = (report: unknown): readonly AnswerEvent[] => {
+    const newer = newerUsage(usage ?? ZERO_USAGE, report);
+    if (newer === undefined) return [];
+    usage = newer;
+    return [{ type: 'Usage', usage, reasoningTokens: reasoningOf(report) }];
+  };
+
+  const eventsOf = (type: string | undefined, event: Record<string, unknown>): readonly AnswerEvent[] => {
+    switch (type) {
+      case 'message_start':
+        return isObject(event['message']) ? note(event['message']['usage']) : [];
+      case 'content_block_start':
+        return isObject(event['content_block']) ? ofBlock(event['content_block']) : [];
+      case 'content_block_delta':
+        return isObject(event['delta']) ? ofDelta(event['delta']) : [];
+      case 'message_delta': {
+        const counted = note(event['usage']);
+        return [...(isObject(event['delta']) ? finishOf(event['delta']) : []), ...counted];
+      }
+      case 'message_stop':
+        state = COMPLETE;
+        return [];
+      default:
+        return [];
+    }
+  };
+
+  return {
+    frame({ event: named, data }) {
+      if (state.is !== 'Open') return [];
+      if (named === 'error') {
+        state = { is: 'Failed', error: readUpstreamError(parse(data)) ?? unknownUpstreamError(data) };
+        return [];
+      }
+      const event = readData(data);
+      const type = typeof event['type'] === 'string' && event['type'] !== '' ? event['type'] : named;
+      if (type === 'error' || event['error']) {
+        state = { is: 'Failed', error: readUpstreamError(event) ?? unknownUpstreamError('') };
+        return [];
+      }
+      return eventsOf(type, event);
+    },
+    get state() {
+      return state;
+    },
+  };
+}
+
+/** A whole answer, which is known to be no error. */
+export function readMessageAnswer(answer: Readonly<Record<string, unknown>>): readonly AnswerEvent[] {
+  const events: AnswerEvent[] = [];
+  for (const block of listOf(answer['content'])) {
+    if (!isObject(block)) continue;
+    events.push(...ofBlock(block));
+    const { type, signature, input } = block;
+    if (type === 'thinking' && typeof signature === 'string' && signature !== '')
+      events.push({ type: 'Signature', signature });
+    if (type === 'tool_use' && isObject(input) && Object.keys(input).length === 0) events.push(NO_ARGUMENTS);
+  }
+  events.push(...finishOf(answer));
+  const usage = usageOf(answer['usage']);
+  if (usage !== undefined) events.push({ type: 'Usage', usage, reasoningTokens: reasoningOf(answer['usage']) });
+  return events;
+}
+
+const NO_ARGUMENTS: AnswerEvent = { type: 'Arguments', json: '{}' };
+
+/** Of a stream, what comes later is not in it: `input: {}` stands for it. */
+function ofBlock({ type, text, thinking, data, id, name, input }: Record<string, unknown>): readonly AnswerEvent[] {
+  switch (type) {
+    case 'text':
+      return typeof text === 'string' && text !== '' ? [{ type: 'Text', text }] : [];
+    case 'thinking':
+      return typeof thinking === 'string' && thinking !== '' ? [{ type: 'Thinking', text: thinking }] : [];
+    case 'redacted_thinking':
+      return typeof data === 'string' ? [{ type: 'HiddenThinking', data }] : [];
+    case 'tool_use': {
+      if (typeof id !== 'string' || typeof name !== 'string')
+        throw new BrokenStreamError('a call of a tool has no id or no name');
+      const isGiven = isObject(input) && Object.keys(input).length > 0;
+      const call: AnswerEvent = { type: 'ToolCall', id, name };
+      return isGiven ? [call, { type: 'Arguments', json: JSON.stringify(input) }] : [call];
+    }
+    default:
+      return [];
+  }
+}
+
+function ofDelta({ text, thinking, partial_json: json, signature }: Record<string, unknown>): readonly AnswerEvent[] {
+  if (typeof text === 'string') return text === '' ? [] : [{ type: 'Text', text }];
+  if (typeof thinking === 'string') return thinking === '' ? [] : [{ type: 'Thinking', text: thinking }];
+  if (typeof json === 'string') return json === '' ? [] : [{ type: 'Arguments', json }];
+  return typeof signature === 'string' && signature !== '' ? [{ type: 'Signature', signature }] : [];
+}
+
+function finishOf({ stop_reason: reason, stop_sequence: stop }: Record<string, unknown>): readonly AnswerEvent[] {
+  if (typeof reason !== 'string') return [];
+  // The vendor pauses only for tools of its own, which no request asks for.
+  const finish = FINISH[reason] ?? 'End';
+  return [typeof stop === 'string' ? { type: 'Finish', finish, stop } : { type: 'Finish', finish }];
+}
+
+function reasoningOf(usage: unknown): number {
+  const details: unknown = isObject(usage) ? usage['output_tokens_details'] : undefined;
+  const tokens: unknown = isObject(details) ? (details['thinking_tokens'] ?? details['reasoning_tokens']) : undefined;
+  return countOr(tokens, 0) ?? 0;
+}

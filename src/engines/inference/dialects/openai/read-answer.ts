@@ -1,0 +1,180 @@
+/**
+ * Reads the answer to a chat completion as events, from the chunks of a stream or from the whole. Only the first choice is read: several
+ * answers are asked for in this dialect alone. Calls of tools whose pieces come in turns are put one behind the other.
+ */
+import { isObject } from '../../../../api/safe-value.js';
+import type { AnswerEvent, AnswerReader, Finish, ReadState } from '../answer-event.js';
+import { listOf } from '../body.js';
+import { COMPLETE, OPEN, parse, readData } from '../frames.js';
+import { countOr } from '../numbers.js';
+import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
+import { usageOf } from './usage.js';
+
+const FINISH: Readonly<Record<string, Finish>> = {
+  stop: 'End',
+  length: 'Length',
+  tool_calls: 'Tool',
+  function_call: 'Tool',
+  content_filter: 'Refused',
+};
+
+/** I10: calls of one answer; further ones are passed over. */
+const MOST_CALLS = 1_024;
+/** How often it is looked whether the arguments of a call are whole, while another one waits: each look reads all of them. */
+const MOST_LOOKS = 256;
+
+interface Call {
+  id: string;
+  name: string;
+  json: string;
+}
+
+export function readChatStream(callId: (n: number) => string): AnswerReader {
+  let state: ReadState = OPEN;
+  const calls = openCalls(callId);
+  return {
+    frame({ event, data }) {
+      if (state.is !== 'Open' || data === '') return [];
+      if (data.length < 16 && data.trim() === '[DONE]') {
+        state = COMPLETE;
+        return [];
+      }
+      if (event === 'error') {
+        state = { is: 'Failed', error: readUpstreamError(parse(data)) ?? unknownUpstreamError(data) };
+        return [];
+      }
+      const chunk = readData(data);
+      const error = 'choices' in chunk && !chunk['error'] ? undefined : readUpstreamError(chunk);
+      if (error !== undefined) {
+        state = { is: 'Failed', error };
+        return [];
+      }
+      return eventsOf(chunk, 'delta', calls);
+    },
+    get state() {
+      return state;
+    },
+  };
+}
+
+/** A whole answer, which is known to be no error. */
+export function readChatAnswer(
+  answer: Readonly<Record<string, unknown>>,
+  callId: (n: number) => string,
+): readonly AnswerEvent[] {
+  return eventsOf(answer, 'message', openCalls(callId));
+}
+
+function eventsOf(
+  chunk: Readonly<Record<string, unknown>>,
+  member: 'delta' | 'message',
+  calls: Calls,
+): readonly AnswerEvent[] {
+  const events: AnswerEvent[] = [];
+  const choice = listOf(chunk['choices']).find((one) => isObject(one) && (one['index'] ?? 0) === 0);
+  if (isObject(choice)) {
+    const said = choice[member];
+    if (isObject(said)) addSaid(events, said, calls);
+    const { finish_reason: reason, stop_reason: stop } = choice;
+    if (typeof reason === 'string') {
+      events.push(...calls.end());
+      const told = FINISH[reason] ?? 'End';
+      // Some servers say "stop" of an answer that calls tools; vLLM names the sequence that stopped it.
+      if (calls.any() && told === 'End') events.push({ type: 'Finish', finish: 'Tool' });
+      else if (told === 'End' && typeof stop === 'string') events.push({ type: 'Finish', finish: 'Stop', stop });
+      else events.push({ type: 'Finish', finish: told });
+    }
+  }
+  const usage = usageOf(chunk['usage']);
+  if (usage !== undefined) events.push({ type: 'Usage', usage, reasoningTokens: reasoningOf(chunk['usage']) });
+  return events;
+}
+
+function reasoningOf(usage: unknown): number {
+  const details: unknown = isObject(usage) ? usage['completion_tokens_details'] : undefined;
+  return (isObject(details) ? countOr(details['reasoning_tokens'], 0) : 0) ?? 0;
+}
+
+function addSaid(events: AnswerEvent[], said: Readonly<Record<string, unknown>>, calls: Calls): void {
+  const { content, reasoning_content: reasoning, reasoning: other, refusal, tool_calls: given } = said;
+  const thinking = textOf(reasoning) || textOf(other);
+  if (thinking !== '') events.push({ type: 'Thinking', text: thinking });
+  const text = textOf(content);
+  if (text !== '') events.push({ type: 'Text', text });
+  if (typeof refusal === 'string' && refusal !== '') events.push({ type: 'Refusal', text: refusal });
+  for (const [at, call] of listOf(given).entries()) if (isObject(call)) events.push(...calls.take(call, at));
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  return listOf(content)
+    .map((part) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : ''))
+    .join('');
+}
+
+interface Calls {
+  take(piece: Readonly<Record<string, unknown>>, at: number): readonly AnswerEvent[];
+  /** What waits. */
+  end(): readonly AnswerEvent[];
+  any(): boolean;
+}
+
+/** One call is told at a time; pieces of later ones wait until its arguments are whole, or all is over. */
+function openCalls(callId: (n: number) => string): Calls {
+  const known = new Map<number, Call>();
+  let current: number | undefined;
+  let looks = 0;
+  const waiting = new Set<number>();
+
+  const begin = (index: number, { id, name, json }: Call): AnswerEvent[] => {
+    current = index;
+    waiting.delete(index);
+    return [{ type: 'ToolCall', id, name }, ...(json === '' ? [] : [{ type: 'Arguments', json } as const])];
+  };
+  const isWhole = (call: Call | undefined): boolean => {
+    if (call === undefined) return true;
+    if (!call.json.endsWith('}') || looks >= MOST_LOOKS) return false;
+    looks += 1;
+    return parse(call.json) !== undefined;
+  };
+  const goOn = (): AnswerEvent[] => {
+    const events: AnswerEvent[] = [];
+    for (const index of waiting) {
+      if (!isWhole(current === undefined ? undefined : known.get(current))) break;
+      const call = known.get(index);
+      if (call !== undefined) events.push(...begin(index, call));
+    }
+    return events;
+  };
+
+  return {
+    take(piece, at) {
+      const index = typeof piece['index'] === 'number' ? piece['index'] : at;
+      const called = isObject(piece['function']) ? piece['function'] : {};
+      const { name, arguments: given } = called;
+      const json = typeof given === 'string' ? given : isObject(given) ? JSON.stringify(given) : '';
+      const call = known.get(index);
+      if (call === undefined) {
+        if (known.size >= MOST_CALLS) return [];
+        const id = typeof piece['id'] === 'string' && piece['id'] !== '' ? piece['id'] : callId(known.size);
+        known.set(index, { id, name: typeof name === 'string' ? name : '', json });
+        waiting.add(index);
+        return goOn();
+      }
+      call.json += json;
+      if (index === current) return [...(json === '' ? [] : [{ type: 'Arguments', json } as const]), ...goOn()];
+      // The name may come in pieces too.
+      if (waiting.has(index) && typeof name === 'string') call.name ||= name;
+      return [];
+    },
+    end() {
+      const events: AnswerEvent[] = [];
+      for (const index of waiting) {
+        const call = known.get(index);
+        if (call !== undefined) events.push(...begin(index, call));
+      }
+      return events;
+    },
+    any: () => known.size > 0,
+  };
+}

@@ -1,0 +1,258 @@
+/**
+ * Reads a chat completion's request into a conversation. Precondition: `readOpenAI` has accepted the body. Throws a `CannotCarry` for what
+ * no other dialect can say.
+ */
+import { isObject } from '../../../../api/safe-value.js';
+import { type Body, isGiven, listOf } from '../body.js';
+import {
+  type AssistantPart,
+  CannotCarry,
+  type Conversation,
+  type Format,
+  inTurns,
+  isEffort,
+  type MediaPart,
+  type Reasoning,
+  type TextPart,
+  type Tool,
+  type ToolChoice,
+  type Turn,
+} from '../conversation.js';
+import { mediaOfURL } from '../media.js';
+import { NOT_SAID, numberOf } from '../not-said.js';
+
+/** Read below, or hints, which change no answer, and what is the same without. */
+const READ = new Set([
+  ...['model', 'messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'temperature', 'top_p'],
+  ...['stop', 'tools', 'tool_choice', 'parallel_tool_calls', 'response_format', 'reasoning_effort', 'user'],
+  ...['store', 'metadata', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier'],
+]);
+
+/** What says nothing. */
+const NEUTRAL: Readonly<Record<string, (value: unknown) => boolean>> = {
+  n: (value) => value === 1,
+  best_of: (value) => value === 1,
+  logprobs: (value) => value === false,
+  top_logprobs: (value) => value === 0,
+  presence_penalty: (value) => value === 0,
+  frequency_penalty: (value) => value === 0,
+  logit_bias: (value) => isObject(value) && Object.keys(value).length === 0,
+  modalities: (value) => Array.isArray(value) && value.every((one) => one === 'text'),
+  functions: (value) => Array.isArray(value) && value.length === 0,
+};
+
+export function readChat(body: Body): Conversation {
+  for (const [member, value] of Object.entries(body)) {
+    if (READ.has(member) || !isGiven(value) || NEUTRAL[member]?.(value) === true) continue;
+    throw new CannotCarry(member, NOT_SAID);
+  }
+  const { system, turns } = readMessages(listOf(body['messages']));
+  const tools = listOf(body['tools']).map((tool, at) => readTool(tool, `tools[${at}]`));
+  const choice = readChoice(body['tool_choice'], tools);
+  return {
+    ...{ system, turns, saidIn: 'messages', tools: choice.tools, toolChoice: choice.toolChoice },
+    parallelTools: typeof body['parallel_tool_calls'] === 'boolean' ? body['parallel_tool_calls'] : undefined,
+    maxOutputTokens: numberOf(body, 'max_completion_tokens') ?? numberOf(body, 'max_tokens'),
+    temperature: numberOf(body, 'temperature'),
+    topP: numberOf(body, 'top_p'),
+    stop: stopsOf(body['stop']),
+    format: readFormat(body['response_format']),
+    reasoning: reasoningOf(body['reasoning_effort']),
+    user: typeof body['user'] === 'string' ? body['user'] : undefined,
+  };
+}
+
+export function stopsOf(stop: unknown): readonly string[] {
+  if (!isGiven(stop)) return [];
+  const list: readonly unknown[] = Array.isArray(stop) ? stop : [stop];
+  return list.map((one) => {
+    if (typeof one === 'string' && one !== '') return one;
+    throw new CannotCarry('stop', 'must be a string, or a list of strings, none of them empty');
+  });
+}
+
+function reasoningOf(effort: unknown): Reasoning | undefined {
+  if (!isGiven(effort) || effort === 'none') return undefined;
+  if (isEffort(effort)) return { effort, at: 'reasoning_effort' };
+  throw new CannotCarry('reasoning_effort', 'must be none, minimal, low, medium, high or xhigh');
+}
+
+interface Read {
+  readonly system: string[];
+  readonly turns: readonly Turn[];
+}
+
+function readMessages(messages: readonly unknown[]): Read {
+  const system: string[] = [];
+  const turns: Turn[] = [];
+  for (const [index, message] of messages.entries()) {
+    const at = `messages[${index}]`;
+    if (!isObject(message)) throw new CannotCarry(at, 'must be an object');
+    const { role, content } = message;
+    if (isGiven(message['name'])) throw new CannotCarry(`${at}.name`, NOT_SAID);
+    switch (role) {
+      case 'system':
+      case 'developer':
+        system.push(...textsOf(content, `${at}.content`));
+        break;
+      case 'user':
+        turns.push({ role: 'User', parts: readContent(content, `${at}.content`) });
+        break;
+      case 'assistant':
+        turns.push({ role: 'Assistant', parts: readAssistant(message, at) });
+        break;
+      case 'tool': {
+        const id = message['tool_call_id'];
+        if (typeof id !== 'string' || id === '')
+          throw new CannotCarry(`${at}.tool_call_id`, 'must be the id of a call');
+        const parts = readContent(content, `${at}.content`);
+        turns.push({ role: 'User', parts: [{ is: 'ToolResult', id, parts, failed: false }] });
+        break;
+      }
+      default:
+        throw new CannotCarry(`${at}.role`, 'must be system, developer, user, assistant or tool');
+    }
+  }
+  return { system, turns: inTurns(turns) };
+}
+
+function textsOf(content: unknown, at: string): readonly string[] {
+  return readContent(content, at).map((part) => {
+    if (part.is === 'Text') return part.text;
+    throw new CannotCarry(at, 'must be text');
+  });
+}
+
+export function readContent(content: unknown, at: string): readonly (TextPart | MediaPart)[] {
+  if (!isGiven(content)) return [];
+  if (typeof content === 'string') return content === '' ? [] : [{ is: 'Text', text: content }];
+  if (!Array.isArray(content)) throw new CannotCarry(at, 'must be a string or a list of parts');
+  return content.map((part, index) => readPart(part, `${at}[${index}]`));
+}
+
+function readPart(part: unknown, at: string): TextPart | MediaPart {
+  if (!isObject(part)) throw new CannotCarry(at, 'must be an object');
+  const { type, text, image_url: image, file } = part;
+  if (type === 'text' && typeof text === 'string') return { is: 'Text', text };
+  if (type === 'image_url') {
+    const url: unknown = isObject(image) ? image['url'] : image;
+    return mediaOfURL('Image', url, at);
+  }
+  if (type === 'file' && isObject(file)) {
+    const { file_data: data, filename } = file;
+    return mediaOfURL('Document', data, at, typeof filename === 'string' ? filename : undefined);
+  }
+  throw new CannotCarry(at, 'must be a part of type text, image_url or file');
+}
+
+function readAssistant(message: Body, at: string): readonly AssistantPart[] {
+  const { content, refusal, tool_calls: calls, thinking_blocks: blocks } = message;
+  if (isGiven(message['function_call'])) throw new CannotCarry(`${at}.function_call`, NOT_SAID);
+  if (isGiven(message['audio'])) throw new CannotCarry(`${at}.audio`, NOT_SAID);
+  const parts: AssistantPart[] = listOf(blocks).flatMap((block) => readThinking(block));
+  parts.push(...readSpoken(content, `${at}.content`));
+  if (typeof refusal === 'string' && refusal !== '') parts.push({ is: 'Text', text: refusal });
+  for (const [index, call] of listOf(calls).entries()) parts.push(readCall(call, `${at}.tool_calls[${index}]`));
+  return parts;
+}
+
+function readSpoken(content: unknown, at: string): readonly TextPart[] {
+  if (!Array.isArray(content)) return readContent(content, at).flatMap((part) => (part.is === 'Text' ? [part] : []));
+  return content.map((part: unknown, index) => {
+    const text = isObject(part) ? (part['type'] === 'refusal' ? part['refusal'] : part['text']) : undefined;
+    if (typeof text === 'string') return { is: 'Text', text };
+    throw new CannotCarry(`${at}[${index}]`, 'must be a part of type text or refusal');
+  });
+}
+
+/** As our own answers show thinking that has a signature, so that a client can return it. */
+function readThinking(block: unknown): readonly AssistantPart[] {
+  if (!isObject(block)) return [];
+  const { type, thinking, signature, data } = block;
+  if (type === 'redacted_thinking' && typeof data === 'string') return [{ is: 'HiddenThinking', data }];
+  if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return [];
+  return [{ is: 'Thinking', text: thinking, signature }];
+}
+
+function readCall(call: unknown, at: string): AssistantPart {
+  const called: unknown = isObject(call) ? call['function'] : undefined;
+  if (!isObject(call) || !isObject(called)) throw new CannotCarry(at, 'must be the call of a function');
+  const { id } = call;
+  const { name, arguments: json } = called;
+  if (typeof id !== 'string' || id === '' || typeof name !== 'string' || name === '')
+    throw new CannotCarry(at, 'must have an id and the name of its function');
+  return { is: 'ToolCall', id, name, arguments: typeof json === 'string' && json.trim() !== '' ? json : '{}' };
+}
+
+function readTool(tool: unknown, at: string): Tool {
+  const described: unknown = isObject(tool) ? tool['function'] : undefined;
+  if (!isObject(tool) || tool['type'] !== 'function' || !isObject(described))
+    throw new CannotCarry(`${at}.type`, 'must be "function": tools of other forms exist in this dialect alone');
+  return readFunction(described, at);
+}
+
+export function readFunction(described: Body, at: string): Tool {
+  const { name, description, parameters, strict } = described;
+  if (typeof name !== 'string' || name === '') throw new CannotCarry(at, 'must have a name');
+  return {
+    name,
+    description: typeof description === 'string' ? description : undefined,
+    parameters: isObject(parameters) ? parameters : undefined,
+    strict: typeof strict === 'boolean' ? strict : undefined,
+  };
+}
+
+export interface ReadChoice {
+  readonly toolChoice: ToolChoice | undefined;
+  readonly tools: readonly Tool[];
+}
+
+/** `tools`: those that may be called. */
+export function readChoice(choice: unknown, tools: readonly Tool[]): ReadChoice {
+  if (!isGiven(choice)) return { toolChoice: undefined, tools };
+  if (choice === 'auto') return { toolChoice: { is: 'Auto' }, tools };
+  if (choice === 'none') return { toolChoice: { is: 'None' }, tools };
+  if (choice === 'required') return { toolChoice: { is: 'Any' }, tools };
+  if (!isObject(choice)) throw new CannotCarry('tool_choice', 'must be none, auto, required, or name a tool');
+  const { type } = choice;
+  if (type === 'allowed_tools') return readAllowed(choice, tools);
+  const named: unknown = isObject(choice['function']) ? choice['function']['name'] : choice['name'];
+  if (type !== 'function' || typeof named !== 'string')
+    throw new CannotCarry('tool_choice', 'must be none, auto, required, or name a function');
+  return { toolChoice: { is: 'Tool', name: named }, tools };
+}
+
+function readAllowed(choice: Body, tools: readonly Tool[]): ReadChoice {
+  const inner = isObject(choice['allowed_tools']) ? choice['allowed_tools'] : choice;
+  const names = new Set(
+    listOf(inner['tools']).map((tool) => {
+      if (!isObject(tool)) return undefined;
+      return isObject(tool['function']) ? tool['function']['name'] : tool['name'];
+    }),
+  );
+  return {
+    toolChoice: { is: inner['mode'] === 'required' ? 'Any' : 'Auto' },
+    tools: tools.filter(({ name }) => names.has(name)),
+  };
+}
+
+function readFormat(format: unknown): Format | undefined {
+  if (!isGiven(format)) return undefined;
+  const { type, json_schema: described } = isObject(format) ? format : {};
+  if (type === 'text') return undefined;
+  if (type === 'json_schema' && isObject(described)) return readSchema(described, 'response_format');
+  throw new CannotCarry(
+    'response_format',
+    'must be of type json_schema or text: without a schema there is no JSON in the dialect of the upstream',
+  );
+}
+
+export function readSchema(described: Body, at: string): Format {
+  const { name, schema, strict } = described;
+  if (!isObject(schema)) throw new CannotCarry(at, 'must have a schema');
+  return {
+    name: typeof name === 'string' ? name : undefined,
+    schema,
+    strict: typeof strict === 'boolean' ? strict : undefined,
+  };
+}

@@ -1,0 +1,150 @@
+/** Reads a request for a response into a conversation. Precondition: `readResponses` has accepted the body. Throws a `CannotCarry`. */
+import { isObject } from '../../../../api/safe-value.js';
+import { type Body, isGiven, listOf } from '../body.js';
+import {
+  type AssistantPart,
+  CannotCarry,
+  type Conversation,
+  type Format,
+  inTurns,
+  isEffort,
+  type MediaPart,
+  type Reasoning,
+  type TextPart,
+  type Turn,
+} from '../conversation.js';
+import { mediaOfURL } from '../media.js';
+import { numberOf } from '../not-said.js';
+import { readChoice, readFunction, readSchema } from '../openai/read-conversation.js';
+import { readEncrypted } from './encrypted.js';
+
+/** Read below, or hints, which change no answer, and what is the same without. */
+const READ = new Set([
+  ...[
+    'model',
+    'input',
+    'instructions',
+    'stream',
+    'stream_options',
+    'max_output_tokens',
+    'temperature',
+    'top_p',
+    'tools',
+  ],
+  ...['tool_choice', 'parallel_tool_calls', 'text', 'reasoning', 'user', 'include', 'store', 'background', 'metadata'],
+  ...['service_tier', 'truncation', 'prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'],
+  ...['safety_identifier', 'client_metadata'],
+]);
+const NOT_HERE = 'must be left out: it is not carried over to the upstream of the model';
+
+export function readResponseConversation(body: Body): Conversation {
+  for (const [member, value] of Object.entries(body)) {
+    const isNeutral = member === 'top_logprobs' && value === 0;
+    if (!READ.has(member) && isGiven(value) && !isNeutral) throw new CannotCarry(member, NOT_HERE);
+  }
+  const { instructions, input } = body;
+  const { system, turns } = readInput(input);
+  const tools = listOf(body['tools']).map((tool, at) => readFunction(isObject(tool) ? tool : {}, `tools[${at}]`));
+  const choice = readChoice(body['tool_choice'], tools);
+  return {
+    system: [...(typeof instructions === 'string' && instructions !== '' ? [instructions] : []), ...system],
+    ...{ turns, saidIn: 'input', tools: choice.tools, toolChoice: choice.toolChoice },
+    parallelTools: typeof body['parallel_tool_calls'] === 'boolean' ? body['parallel_tool_calls'] : undefined,
+    maxOutputTokens: numberOf(body, 'max_output_tokens'),
+    temperature: numberOf(body, 'temperature'),
+    topP: numberOf(body, 'top_p'),
+    stop: [],
+    format: readFormat(body['text']),
+    reasoning: readReasoning(body['reasoning']),
+    user: typeof body['user'] === 'string' ? body['user'] : undefined,
+  };
+}
+
+function readInput(input: unknown): { readonly system: string[]; readonly turns: readonly Turn[] } {
+  if (typeof input === 'string') return { system: [], turns: [{ role: 'User', parts: [{ is: 'Text', text: input }] }] };
+  const system: string[] = [];
+  const turns: Turn[] = [];
+  for (const [index, item] of listOf(input).entries()) {
+    const at = `input[${index}]`;
+    if (!isObject(item)) throw new CannotCarry(at, 'must be an object');
+    const { type = 'message', role, content } = item;
+    switch (type) {
+      case 'message':
+        if (role === 'system' || role === 'developer') system.push(...textsOf(content, `${at}.content`));
+        else if (role === 'user') turns.push({ role: 'User', parts: readContent(content, `${at}.content`) });
+        else if (role === 'assistant') turns.push({ role: 'Assistant', parts: spoken(content, `${at}.content`) });
+        else throw new CannotCarry(`${at}.role`, 'must be user, assistant, system or developer');
+        break;
+      case 'function_call':
+        turns.push({ role: 'Assistant', parts: [readCall(item, at)] });
+        break;
+      case 'function_call_output': {
+        const id = item['call_id'];
+        if (typeof id !== 'string' || id === '') throw new CannotCarry(`${at}.call_id`, 'must be the id of a call');
+        const parts = readContent(item['output'], `${at}.output`);
+        turns.push({ role: 'User', parts: [{ is: 'ToolResult', id, parts, failed: false }] });
+        break;
+      }
+      case 'reasoning':
+        turns.push({ role: 'Assistant', parts: readEncrypted(item['encrypted_content']) });
+        break;
+      default:
+        throw new CannotCarry(`${at}.type`, 'must be message, function_call, function_call_output or reasoning');
+    }
+  }
+  return { system, turns: inTurns(turns) };
+}
+
+function textsOf(content: unknown, at: string): readonly string[] {
+  return readContent(content, at).map((part) => {
+    if (part.is === 'Text') return part.text;
+    throw new CannotCarry(at, 'must be text');
+  });
+}
+
+function spoken(content: unknown, at: string): readonly AssistantPart[] {
+  return readContent(content, at).map((part) => {
+    if (part.is === 'Text') return part;
+    throw new CannotCarry(at, 'must be text');
+  });
+}
+
+function readContent(content: unknown, where: string): readonly (TextPart | MediaPart)[] {
+  if (!isGiven(content)) return [];
+  if (typeof content === 'string') return content === '' ? [] : [{ is: 'Text', text: content }];
+  if (!Array.isArray(content)) throw new CannotCarry(where, 'must be a string or a list of parts');
+  return content.map((part: unknown, index): TextPart | MediaPart => {
+    const at = `${where}[${index}]`;
+    if (!isObject(part)) throw new CannotCarry(at, 'must be an object');
+    const { type, text, refusal, image_url: image, file_data: data, file_url: address, filename } = part;
+    if ((type === 'input_text' || type === 'output_text' || type === 'text') && typeof text === 'string')
+      return { is: 'Text', text };
+    if (type === 'refusal' && typeof refusal === 'string') return { is: 'Text', text: refusal };
+    if (type === 'input_image') return mediaOfURL('Image', image, at);
+    if (type === 'input_file')
+      return mediaOfURL('Document', data ?? address, at, typeof filename === 'string' ? filename : undefined);
+    throw new CannotCarry(at, 'must be a part of type input_text, output_text, refusal, input_image or input_file');
+  });
+}
+
+function readCall({ call_id: id, name, arguments: json }: Body, at: string): AssistantPart {
+  if (typeof id !== 'string' || id === '' || typeof name !== 'string' || name === '')
+    throw new CannotCarry(at, 'must have a call_id and the name of its function');
+  return { is: 'ToolCall', id, name, arguments: typeof json === 'string' && json.trim() !== '' ? json : '{}' };
+}
+
+function readFormat(text: unknown): Format | undefined {
+  if (!isObject(text)) return undefined;
+  const { verbosity, format } = text;
+  if (isGiven(verbosity) && verbosity !== 'medium') throw new CannotCarry('text.verbosity', NOT_HERE);
+  if (!isGiven(format) || (isObject(format) && format['type'] === 'text')) return undefined;
+  if (isObject(format) && format['type'] === 'json_schema') return readSchema(format, 'text.format');
+  throw new CannotCarry('text.format', 'must be of type text or json_schema');
+}
+
+function readReasoning(reasoning: unknown): Reasoning | undefined {
+  const effort: unknown = isObject(reasoning) ? reasoning['effort'] : undefined;
+  if (!isGiven(effort) || effort === 'none') return undefined;
+  if (isEffort(effort)) return { effort, at: 'reasoning.effort' };
+  throw new CannotCarry('reasoning.effort', 'must be none, minimal, low, medium, high or xhigh');
+}

@@ -1,0 +1,402 @@
+/** Requests between dialects: what both can say comes over as it was, and what one cannot is refused by the name that the client used. */
+import test from 'ava';
+import fc from 'fast-check';
+import { readMessages } from '../../../../src/engines/inference/dialects/anthropic/read-conversation.js';
+import { writeMessages } from '../../../../src/engines/inference/dialects/anthropic/write-conversation.js';
+import type { Conversation } from '../../../../src/engines/inference/dialects/conversation.js';
+import { readChat } from '../../../../src/engines/inference/dialects/openai/read-conversation.js';
+import { writeChat } from '../../../../src/engines/inference/dialects/openai/write-conversation.js';
+import { writeEncrypted } from '../../../../src/engines/inference/dialects/responses/encrypted.js';
+import { translateRequest, type ChatOperation } from '../../../../src/engines/inference/dialects/translate.js';
+import { conversations } from './conversations.js';
+
+const CHAT = '/v1/chat/completions';
+const MESSAGES = '/v1/messages';
+const RESPONSES = '/v1/responses';
+const OPTIONS = { maxTokensMember: 'max_tokens', thinking: 'budget', maxOutputTokens: 1_000, stream: false } as const;
+
+/** Places in the body are another matter. */
+function plain(conversation: Conversation): unknown {
+  return JSON.parse(JSON.stringify(conversation, (key, value: unknown) => (key === 'at' ? undefined : value)));
+}
+
+/** A format has a name in one dialect alone, and is always strict in the other. */
+function unnamed(conversation: Conversation): Conversation {
+  const { format } = conversation;
+  return format === undefined
+    ? conversation
+    : { ...conversation, format: { ...format, name: undefined, strict: true } };
+}
+
+test('what both dialects can say is the same after it was written and read in either', (t) => {
+  fc.assert(
+    fc.property(conversations, (conversation) => {
+      const chat = readChat(JSON.parse(JSON.stringify(writeChat(conversation, OPTIONS))) as Record<string, unknown>);
+      t.deepEqual(plain(unnamed(chat)), plain(conversation));
+      const written = writeMessages(conversation, OPTIONS);
+      const message = readMessages(JSON.parse(JSON.stringify(written)) as Record<string, unknown>);
+      t.deepEqual(plain(message), plain(conversation));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+function translated(
+  operation: ChatOperation,
+  body: object,
+  to: 'OpenAI' | 'Anthropic',
+  more = {},
+): Record<string, unknown> {
+  const result = translateRequest(operation, { model: 'm', ...body }, to, { ...OPTIONS, ...more });
+  if (result.outcome === 'CannotCarry') throw new Error(result.fault.message);
+  return result.body;
+}
+
+const WEATHER = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+
+test("a chat with tools becomes Anthropic's documented form: all results of a turn in one message, before any text", (t) => {
+  const call = (id: string, city: string) => ({
+    id,
+    type: 'function',
+    function: { name: 'weather', arguments: JSON.stringify({ city }) },
+  });
+  const body = translated(
+    CHAT,
+    {
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Paris and Rome?' },
+        { role: 'assistant', content: '', tool_calls: [call('a', 'Paris'), call('b', 'Rome')] },
+        { role: 'tool', tool_call_id: 'a', content: '20' },
+        { role: 'tool', tool_call_id: 'b', content: '' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'And?' },
+            { type: 'text', text: ' ' },
+          ],
+        },
+      ],
+      tools: [{ type: 'function', function: { name: 'weather', description: 'Weather', parameters: WEATHER } }],
+      tool_choice: 'required',
+      ...{
+        parallel_tool_calls: false,
+        max_completion_tokens: 50,
+        temperature: 1.7,
+        stop: 'END',
+        user: 'me@example.com',
+      },
+    },
+    'Anthropic',
+  );
+  const { metadata, ...rest } = body;
+  t.deepEqual(rest, {
+    max_tokens: 50,
+    system: [{ type: 'text', text: 'Be brief.' }],
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'Paris and Rome?' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Paris' } },
+          { type: 'tool_use', id: 'b', name: 'weather', input: { city: 'Rome' } },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text', text: '20' }] },
+          { type: 'tool_result', tool_use_id: 'b' },
+          { type: 'text', text: 'And?' },
+        ],
+      },
+    ],
+    tools: [{ name: 'weather', description: 'Weather', input_schema: WEATHER }],
+    tool_choice: { type: 'any', disable_parallel_tool_use: true },
+    temperature: 1,
+    stop_sequences: ['END'],
+  });
+  t.regex((metadata as { user_id: string }).user_id, /^[0-9a-f]{64}$/, 'nobody is told who it is');
+});
+
+test("a message with images in results becomes OpenAI's form: results are texts, and a message of the user shows the image", (t) => {
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA==' } };
+  const body = translated(
+    MESSAGES,
+    {
+      max_tokens: 9,
+      system: [
+        { type: 'text', text: 'A', cache_control: { type: 'ephemeral' } },
+        { type: 'text', text: 'B' },
+      ],
+      messages: [
+        { role: 'user', content: 'Look' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'hm', signature: 'sig' },
+            { type: 'text', text: 'I look.' },
+            { type: 'tool_use', id: 't1', name: 'look', input: {} },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Now?' },
+            { type: 'tool_result', tool_use_id: 't1', content: [{ type: 'text', text: 'a picture' }, image] },
+            { type: 'tool_result', tool_use_id: 't2', content: 'gone', is_error: true },
+          ],
+        },
+      ],
+      tools: [{ name: 'look', input_schema: { type: 'object' }, cache_control: { type: 'ephemeral' } }],
+      tool_choice: { type: 'auto', disable_parallel_tool_use: true },
+      thinking: { type: 'enabled', budget_tokens: 4_000 },
+      metadata: { user_id: 'u' },
+    },
+    'OpenAI',
+    { stream: true },
+  );
+  t.deepEqual(body, {
+    messages: [
+      { role: 'system', content: 'A\n\nB' },
+      { role: 'user', content: 'Look' },
+      {
+        role: 'assistant',
+        content: 'I look.',
+        tool_calls: [{ id: 't1', type: 'function', function: { name: 'look', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: 't1', content: 'a picture' },
+      { role: 'tool', tool_call_id: 't2', content: 'Error: gone' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Shown by the call t1:' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } },
+          { type: 'text', text: 'Now?' },
+        ],
+      },
+    ],
+    max_tokens: 9,
+    tools: [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }],
+    ...{ tool_choice: 'auto', parallel_tool_calls: false, reasoning_effort: 'medium', user: 'u' },
+    ...{ stream: true, stream_options: { include_usage: true } },
+  });
+});
+
+test('thinking goes back to its vendor with its signature, without one to nobody, and is left out within a turn that lost it', (t) => {
+  const asked = (blocks: object) => ({
+    messages: [
+      { role: 'user', content: 'Hi' },
+      {
+        role: 'assistant',
+        ...blocks,
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '' } }],
+      },
+      { role: 'tool', tool_call_id: 'a', content: '1' },
+    ],
+    ...{ max_tokens: 4_000, reasoning_effort: 'low' },
+  });
+  const signed = translated(
+    CHAT,
+    asked({ thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }] }),
+    'Anthropic',
+  );
+  t.deepEqual(signed['thinking'], { type: 'enabled', budget_tokens: 1_024 });
+  const [, assistant] = signed['messages'] as { content: unknown[] }[];
+  t.deepEqual(assistant?.content, [
+    { type: 'thinking', thinking: 'hm', signature: 's' },
+    { type: 'tool_use', id: 'a', name: 'f', input: {} },
+  ]);
+  const lost = translated(CHAT, asked({ reasoning_content: 'hm' }), 'Anthropic');
+  t.is(lost['thinking'], undefined);
+  t.false(JSON.stringify(lost).includes('hm'));
+  const adaptive = { thinking: 'adaptive' } as const;
+  const told = translated(
+    CHAT,
+    { messages: [{ role: 'user', content: 'Hi' }], reasoning_effort: 'high' },
+    'Anthropic',
+    adaptive,
+  );
+  t.like(told, { thinking: { type: 'adaptive' }, output_config: { effort: 'high' } });
+  const item = {
+    type: 'reasoning',
+    id: 'rs',
+    summary: [],
+    encrypted_content: writeEncrypted({ thinking: 'hm', signature: 's' }),
+  };
+  const call = { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' };
+  const output = { type: 'function_call_output', call_id: 'a', output: '1' };
+  const input = ['Hi'].map((content) => ({ role: 'user', content }));
+  const stateless = { input: [...input, item, call, output], max_output_tokens: 4_000, reasoning: { effort: 'low' } };
+  const back = translated(RESPONSES, stateless, 'Anthropic');
+  t.deepEqual((back['messages'] as { content: unknown[] }[])[1]?.content, assistant?.content);
+  t.false(JSON.stringify(translated(RESPONSES, stateless, 'OpenAI')).includes('hm'));
+});
+
+test('a response is asked of either dialect, with its instructions, items, tools and format', (t) => {
+  const asked = {
+    instructions: 'Be brief.',
+    input: [
+      { role: 'developer', content: 'In French.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'Weather?' },
+          { type: 'input_image', image_url: 'https://x.example/a.png' },
+        ],
+      },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I ask.', annotations: [] }] },
+      { type: 'function_call', call_id: 'c', name: 'weather', arguments: '{"city":"Rome"}' },
+      { type: 'function_call_output', call_id: 'c', output: 'warm' },
+    ],
+    tools: [{ type: 'function', name: 'weather', description: null, parameters: WEATHER, strict: true }],
+    tool_choice: { type: 'function', name: 'weather' },
+    text: { format: { type: 'json_schema', name: 'answer', schema: WEATHER, strict: true } },
+    ...{ max_output_tokens: 77, store: false, include: ['reasoning.encrypted_content'], truncation: 'disabled' },
+  };
+  t.deepEqual(translated(RESPONSES, asked, 'OpenAI', { maxTokensMember: 'max_completion_tokens' }), {
+    messages: [
+      { role: 'system', content: 'Be brief.\n\nIn French.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Weather?' },
+          { type: 'image_url', image_url: { url: 'https://x.example/a.png' } },
+        ],
+      },
+      {
+        role: 'assistant',
+        content: 'I ask.',
+        tool_calls: [{ id: 'c', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } }],
+      },
+      { role: 'tool', tool_call_id: 'c', content: 'warm' },
+    ],
+    max_completion_tokens: 77,
+    tools: [{ type: 'function', function: { name: 'weather', parameters: WEATHER, strict: true } }],
+    tool_choice: { type: 'function', function: { name: 'weather' } },
+    response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: WEATHER, strict: true } },
+  });
+  t.like(translated(RESPONSES, asked, 'Anthropic'), {
+    ...{ max_tokens: 77, tool_choice: { type: 'tool', name: 'weather' } },
+    output_config: { format: { type: 'json_schema', schema: WEATHER } },
+  });
+  t.deepEqual(translated(RESPONSES, { input: 'Hi' }, 'OpenAI'), {
+    messages: [{ role: 'user', content: 'Hi' }],
+    max_tokens: 1_000,
+  });
+});
+
+test('of the tools of a chat those that are allowed go over', (t) => {
+  const tools = ['a', 'b'].map((name) => ({ type: 'function', function: { name, parameters: WEATHER } }));
+  const allowed = { mode: 'required', tools: [{ type: 'function', function: { name: 'b' } }] };
+  const body = translated(
+    CHAT,
+    {
+      messages: [{ role: 'user', content: 'Hi' }],
+      tools,
+      tool_choice: { type: 'allowed_tools', allowed_tools: allowed },
+    },
+    'Anthropic',
+  );
+  t.deepEqual(
+    (body['tools'] as { name: string }[]).map(({ name }) => name),
+    ['b'],
+  );
+  t.deepEqual(body['tool_choice'], { type: 'any' });
+});
+
+test('what cannot be carried over is refused by the name that the client has used', (t) => {
+  const hi = { messages: [{ role: 'user', content: 'Hi' }] };
+  const part = (content: object) => ({ messages: [{ role: 'user', content: [content] }] });
+  const user = (block: object) => ({ max_tokens: 5, messages: [{ role: 'user', content: [block] }] });
+  const cases: readonly (readonly [ChatOperation, 'OpenAI' | 'Anthropic', object, string])[] = [
+    [CHAT, 'Anthropic', { ...hi, n: 2 }, 'n'],
+    [CHAT, 'Anthropic', { ...hi, seed: 1 }, 'seed'],
+    [CHAT, 'Anthropic', { ...hi, logprobs: true }, 'logprobs'],
+    [CHAT, 'Anthropic', { ...hi, presence_penalty: 0.5 }, 'presence_penalty'],
+    [CHAT, 'Anthropic', { ...hi, logit_bias: { 5: 1 } }, 'logit_bias'],
+    [CHAT, 'Anthropic', { ...hi, something_new: 1 }, 'something_new'],
+    [CHAT, 'Anthropic', { ...hi, response_format: { type: 'json_object' } }, 'response_format'],
+    [CHAT, 'Anthropic', { ...hi, tools: [{ type: 'custom', custom: { name: 'x' } }] }, 'tools[0].type'],
+    [CHAT, 'Anthropic', { ...hi, max_tokens: 500, reasoning_effort: 'low' }, 'reasoning_effort'],
+    [CHAT, 'Anthropic', { ...hi, reasoning_effort: 'low', max_tokens: 5_000, temperature: 0.2 }, 'temperature'],
+    [
+      CHAT,
+      'Anthropic',
+      {
+        ...hi,
+        reasoning_effort: 'low',
+        tool_choice: 'required',
+        tools: [{ type: 'function', function: { name: 'a' } }],
+      },
+      'reasoning_effort',
+    ],
+    [
+      CHAT,
+      'Anthropic',
+      {
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: 'b' },
+        ],
+      },
+      'messages',
+    ],
+    [CHAT, 'Anthropic', { messages: [{ role: 'user', content: ' ' }] }, 'messages'],
+    [CHAT, 'Anthropic', { messages: [{ role: 'user', content: 'a', name: 'bob' }] }, 'messages[0].name'],
+    [
+      CHAT,
+      'Anthropic',
+      part({ type: 'image_url', image_url: { url: 'data:image/bmp;base64,AA==' } }),
+      'messages[0].content[0]',
+    ],
+    [CHAT, 'Anthropic', part({ type: 'image_url', image_url: { url: 'ftp://x' } }), 'messages[0].content[0]'],
+    [MESSAGES, 'OpenAI', { max_tokens: 5, ...hi, top_k: 3 }, 'top_k'],
+    [
+      MESSAGES,
+      'OpenAI',
+      { max_tokens: 5, messages: [...hi.messages, { role: 'assistant', content: '{' }] },
+      'messages',
+    ],
+    [MESSAGES, 'OpenAI', { max_tokens: 5, ...hi, tools: [{ type: 'bash_20250124', name: 'bash' }] }, 'tools[0].type'],
+    [MESSAGES, 'OpenAI', user({ type: 'search_result', content: [] }), 'messages[0].content[0]'],
+    [
+      MESSAGES,
+      'OpenAI',
+      user({ type: 'document', source: { type: 'url', url: 'https://x/a.pdf' } }),
+      'messages[0].content[0]',
+    ],
+    [
+      MESSAGES,
+      'OpenAI',
+      user({ type: 'document', citations: { enabled: true }, source: { type: 'text', data: 'a' } }),
+      'messages[0].content[0].citations',
+    ],
+    [RESPONSES, 'OpenAI', { input: [{ type: 'web_search_call' }] }, 'input[0].type'],
+    [RESPONSES, 'OpenAI', { input: 'Hi', top_logprobs: 3 }, 'top_logprobs'],
+    [RESPONSES, 'Anthropic', { input: 'Hi', text: { verbosity: 'high' } }, 'text.verbosity'],
+    [RESPONSES, 'Anthropic', { input: [{ role: 'assistant', content: 'a' }] }, 'input'],
+  ];
+  for (const [operation, to, body, param] of cases) {
+    const result = translateRequest(operation, { model: 'm', ...body }, to, OPTIONS);
+    const label = JSON.stringify(body).slice(0, 100);
+    t.is(result.outcome === 'CannotCarry' ? result.fault.param : 'carried', param, label);
+    t.true(result.outcome === 'CannotCarry' && result.fault.message.startsWith(param), label);
+  }
+  // Hints, and what says nothing.
+  const hints = {
+    n: 1,
+    logprobs: false,
+    presence_penalty: 0,
+    store: false,
+    prompt_cache_key: 'k',
+    metadata: {},
+    top_p: null,
+  };
+  t.deepEqual(translated(CHAT, { ...hi, ...hints }, 'Anthropic'), {
+    max_tokens: 1_000,
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
+  });
+  const edits = { context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] } };
+  t.deepEqual(translated(MESSAGES, { max_tokens: 5, ...hi, ...edits }, 'OpenAI'), { ...hi, max_tokens: 5 });
+});
