@@ -8,18 +8,20 @@ import type { Forwarded, ForwardCall, InferenceRouter, ModelRoutes } from '../..
 import type { LimitState } from '../../src/engines/inference/dialects/dialect.js';
 import { costOf, largestCost, promptTokens, type Usage } from '../../src/money/model-prices.js';
 import type { ModelPrice, PriceBook } from '../../src/money/price-book.js';
-import { ZERO, type USD } from '../../src/money/usd.js';
+import { USD, ZERO } from '../../src/money/usd.js';
 import type { Caller } from '../resource-service.js';
 import type { BlockPayer, Blocks, Reservation } from './blocks.js';
 import type { Directory, EndpointView, ModelView } from './directory.js';
 import { LimitError } from './limit-error.js';
 import type { InferenceLimits, LimitDecision } from './limits.js';
+import type { Spool, SpooledFile } from './spool.js';
 
 export const INVOKE = 'inference:invoke';
 /** Before the name of an InferenceEndpoint, on the shared base. */
 const ENDPOINT = 'endpoint/';
 const DEFAULT_PROJECT = 'default';
 const FREE: ModelPrice = {};
+const NO_TOKENS = { input: 0, output: 0 };
 
 /** What a request names, and who pays for it. */
 export interface InferenceTarget {
@@ -47,6 +49,8 @@ export interface Ask {
   /** Caches of an hour may be written. */
   readonly longCache: boolean;
   readonly free: boolean;
+  /** USD: what it costs at most where it is not billed by tokens. */
+  readonly costUSD?: USD | undefined;
 }
 
 /** A request that was admitted. It has to be ended, once, however it goes. */
@@ -56,6 +60,8 @@ export interface AdmittedRequest {
   priceOf(usage: Usage): USD;
   /** Of a stream: what it has used so far. */
   progress(usage: Usage): void;
+  /** In the place of `end`, of a request that is not billed by tokens: never more than was held for it. */
+  charge(costUSD: USD): USD;
   /** `usage` undefined: it has failed and costs nothing. Answers what it is charged. Harmless twice. */
   end(usage: Usage | undefined): USD;
 }
@@ -70,6 +76,8 @@ export interface InferenceService {
   /** A request was refused before it was admitted: an error of the endpoint that it names, where its caller may call that. */
   refused(caller: Caller, named: Named): void;
   forward(call: ForwardCall): Promise<Forwarded>;
+  /** A file without a name for what one request brings. Rejects with a refusal: too many, or no room on the disk. */
+  spool(org: string): Promise<SpooledFile>;
   /** Calls `end` when what pays for this request is being deleted, until the returned function is called. */
   follow(target: InferenceTarget, end: () => void): () => void;
 }
@@ -86,6 +94,7 @@ export interface ServiceDeps {
   readonly limits: InferenceLimits;
   readonly blocks: Blocks;
   prices(): PriceBook;
+  readonly spool: Spool;
   /** ms since the epoch. */
   clock(): number;
 }
@@ -171,18 +180,20 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
       output: usage === undefined ? 0 : Math.min(usage.outputTokens, ask.outputTokens),
     });
     let charged: USD | undefined;
+    const settle = (costUSD: USD, tokens: { input: number; output: number }, how: 'Done' | 'Failed'): USD => {
+      if (charged !== undefined) return charged;
+      decision?.release(tokens.input + tokens.output);
+      if (reservation === undefined) blocks.count(payer, how);
+      charged = reservation?.settle(USD.min(costUSD, most), tokens) ?? ZERO;
+      return charged;
+    };
     return {
       limits: decision?.state ?? {},
       priceOf,
       progress: (usage) => reservation?.progress(priceOf(usage)),
-      end(usage) {
-        if (charged !== undefined) return charged;
-        const tokens = countOf(usage);
-        decision?.release(tokens.input + tokens.output);
-        if (reservation === undefined) blocks.count(payer, usage === undefined ? 'Failed' : 'Done');
-        charged = reservation?.settle(usage === undefined ? ZERO : priceOf(usage), tokens) ?? ZERO;
-        return charged;
-      },
+      charge: (costUSD) => settle(costUSD, NO_TOKENS, 'Done'),
+      end: (usage) =>
+        settle(usage === undefined ? ZERO : priceOf(usage), countOf(usage), usage === undefined ? 'Failed' : 'Done'),
     };
   }
 
@@ -196,8 +207,9 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
       blocks.count(asked.payer, 'Failed');
       throw new LimitError(decision, asked.endpoint?.limits);
     }
-    const most = ask.free ? ZERO : largestCost(asked.price, ask);
-    if (ask.free) return admitted(asked, ask, decision, undefined, most);
+    const most = ask.free ? ZERO : (ask.costUSD ?? largestCost(asked.price, ask));
+    // A hold of nothing would count a request that was served as an error.
+    if (ask.free || (ask.costUSD?.isZero() ?? false)) return admitted(asked, ask, decision, undefined, most);
     const giveBack = (error: unknown): never => {
       decision?.release(0);
       blocks.count(asked.payer, 'Failed');
@@ -242,6 +254,7 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
       else count(found);
     },
     forward: router.forward,
+    spool: (org) => deps.spool.open(org),
     follow({ payer: { id } }, end) {
       const own = running.get(id) ?? new Set();
       running.set(id, own.add(end));

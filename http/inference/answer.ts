@@ -1,7 +1,12 @@
 /** Reads a whole answer of an upstream, charges it, and hands it on as it came. */
 import { refuse, RefusalError, type Refusal } from '../../src/api/refusal.js';
 import { completeUsage, estimatedUsage, type Estimate } from '../../src/engines/inference/dialects/answer-event.js';
-import type { Dialect, RequestSummary, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
+import type {
+  Dialect,
+  RequestSummary,
+  TextOperation,
+  UpstreamError,
+} from '../../src/engines/inference/dialects/dialect.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
 import { showUSD } from '../../src/money/usd.js';
 import type { AdmittedRequest } from '../../actors/inference/service.js';
@@ -28,6 +33,8 @@ export interface WholeAnswer {
   readonly org: string;
   /** Of our count, where the upstream reports nothing. */
   readonly estimate: Estimate;
+  /** What was asked of the upstream. */
+  readonly asked: TextOperation;
   /** For whom it is translated; absent: the upstream speaks the client's dialect. */
   readonly client: AnswerFor['client'];
 }
@@ -35,7 +42,7 @@ export interface WholeAnswer {
 export async function answerWhole(
   x: Exchange,
   { largeBodies }: Pick<ServerContext, 'largeBodies'>,
-  { org, request, opened, admitted, headers, endedBy, estimate, client }: WholeAnswer,
+  { org, request, opened, admitted, headers, endedBy, estimate, asked, client }: WholeAnswer,
 ): Promise<void> {
   const { operation } = request;
   let bytes: Buffer;
@@ -49,7 +56,7 @@ export async function answerWhole(
   let read: ReadAnswer | undefined;
   if (largeBodies.isLarge(bytes)) {
     // To its end though the client has left: it pays. The thread bounds the wait.
-    const reading = largeBodies.readAnswer(org, { answerTo: opened.operation, client, bytes }, NEVER);
+    const reading = largeBodies.readAnswer(org, { answerTo: asked, client, bytes }, NEVER);
     const large = await reading.catch(() => undefined);
     if (large === undefined) {
       // No fault of the upstream.
@@ -57,7 +64,7 @@ export async function answerWhole(
       throw refuse('Unavailable', `${BUSY}; send the request again`, { retryAfterSeconds: 1 });
     }
     if (large.outcome === 'Answer') [read, bytes] = [large, Buffer.from(large.bytes.buffer)];
-  } else read = readAnswer({ answerTo: opened.operation, client }, bytes);
+  } else read = readAnswer({ answerTo: asked, client }, bytes);
   opened.ended(read !== undefined && read.error === undefined ? 'Whole' : 'Broken');
   if (read === undefined || read.error !== undefined) throw failed(read?.error);
   // A client that has left pays for what was produced for it. A count of tokens has used none, and is no error.
@@ -71,7 +78,8 @@ export async function answerWhole(
   reply(x, 200, read.translated ?? bytes, headers);
 }
 
-async function readAll({ body }: Opened): Promise<Buffer> {
+/** Throws a RangeError for one that is too large. */
+export async function readAll({ body }: Pick<Opened, 'body'>): Promise<Buffer> {
   let first: Buffer | undefined;
   let chunks: Buffer[] | undefined;
   let size = 0;

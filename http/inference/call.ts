@@ -1,8 +1,13 @@
 /** Which inference call a path and method are: the shared base `/v1`, and the base of each InferenceEndpoint. */
-import { OPERATIONS, type Operation } from '../../src/engines/inference/dialects/dialect.js';
+import {
+  AUDIO,
+  type AudioOperation,
+  OPERATIONS,
+  type Operation,
+} from '../../src/engines/inference/dialects/dialect.js';
 
 export interface InferenceCall {
-  readonly operation: Operation | '/v1/models';
+  readonly operation: Operation | AudioOperation | '/v1/models';
   /** For `GET /v1/models/{id}`. */
   readonly model?: string | undefined;
   readonly endpoint: { readonly project: string; readonly name: string } | undefined;
@@ -10,7 +15,7 @@ export interface InferenceCall {
 
 const ENDPOINTS = '/endpoints/';
 const MODELS = '/v1/models';
-const SERVED: ReadonlySet<string> = new Set<string>([...OPERATIONS, MODELS]);
+const SERVED: ReadonlySet<string> = new Set<string>([...OPERATIONS, ...AUDIO, MODELS]);
 /** A DNS name; what is none names no object. */
 const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 

@@ -6,7 +6,7 @@
  * or comes without a key, is counted by `troupe_http_requests_total` alone.
  */
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { Operation } from '../../src/engines/inference/dialects/dialect.js';
+import type { AudioOperation, Operation } from '../../src/engines/inference/dialects/dialect.js';
 import { promptTokens } from '../../src/money/model-prices.js';
 import type { AdmittedRequest } from '../../actors/inference/service.js';
 
@@ -29,7 +29,7 @@ export interface MeasuredRequest {
 }
 
 export interface InferenceMetrics {
-  begin(operation: Operation): MeasuredRequest;
+  begin(operation: Operation | AudioOperation): MeasuredRequest;
 }
 
 /** Seconds. From a server beside this one to a model that reasons for minutes. */
@@ -58,7 +58,7 @@ export function openInferenceMetrics(registry: Registry): InferenceMetrics {
     ...{ labelNames: ['model'], buckets: BOUNDS, registers },
   });
 
-  function begin(operation: Operation): MeasuredRequest {
+  function begin(operation: Operation | AudioOperation): MeasuredRequest {
     let model: string | undefined;
     let over = false;
     let settled = false;
@@ -66,6 +66,13 @@ export function openInferenceMetrics(registry: Registry): InferenceMetrics {
       names: (name) => (model = name),
       admitted: (request) => ({
         ...request,
+        charge(costUSD) {
+          const cost = request.charge(costUSD);
+          if (settled || model === undefined) return cost;
+          settled = true;
+          charged.inc({ model }, Number(cost.billionths) / 1e9);
+          return cost;
+        },
         end(usage) {
           const cost = request.end(usage);
           if (settled || model === undefined) return cost;

@@ -4,7 +4,7 @@
  */
 import { isObject } from '../../src/api/safe-value.js';
 import type { AnswerAbout } from '../../src/engines/inference/dialects/answer-event.js';
-import type { UpstreamError, UpstreamOperation } from '../../src/engines/inference/dialects/dialect.js';
+import type { TextOperation, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
 import { type ChatOperation, translateAnswer } from '../../src/engines/inference/dialects/translate.js';
 import type { Usage } from '../../src/money/model-prices.js';
@@ -19,7 +19,7 @@ export interface AnswerTask extends AnswerFor {
 
 /** What was asked of the upstream, and for whom it is translated; absent: its own dialect is the client's. */
 export interface AnswerFor {
-  readonly answerTo: UpstreamOperation;
+  readonly answerTo: TextOperation;
   readonly client?: { readonly operation: ChatOperation; readonly about: AnswerAbout } | undefined;
 }
 

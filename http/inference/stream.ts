@@ -12,8 +12,11 @@
 import type { Writable } from 'node:stream';
 import { RefusalError, type Refusal } from '../../src/api/refusal.js';
 import { completeUsage, estimatedUsage } from '../../src/engines/inference/dialects/answer-event.js';
-import { BrokenStreamError, type StreamFollower } from '../../src/engines/inference/dialects/dialect.js';
-import { followTranslated } from '../../src/engines/inference/dialects/translate.js';
+import {
+  BrokenStreamError,
+  type FollowOptions,
+  type StreamFollower,
+} from '../../src/engines/inference/dialects/dialect.js';
 import { openSseDecoder, type SseFrame } from '../../src/engines/inference/sse.js';
 import type { Usage } from '../../src/money/model-prices.js';
 import { showUSD } from '../../src/money/usd.js';
@@ -44,7 +47,11 @@ const READ_ON_MS = 2_000;
 const READ_ON_BYTES = 64;
 const FRAMES = { mostLineBytes: 16 * 2 ** 20, mostFrameBytes: 16 * 2 ** 20 };
 
-export interface StreamedAnswer extends WholeAnswer {
+export interface StreamedAnswer extends Pick<
+  WholeAnswer,
+  'dialect' | 'opened' | 'admitted' | 'headers' | 'endedBy' | 'org' | 'estimate'
+> {
+  follow(options: FollowOptions): StreamFollower;
   readonly project: string;
   readonly outputTokens: number;
   /** Gives the upstream up. */
@@ -57,13 +64,10 @@ export async function answerStream(
   { streams, resources }: Pick<ServerContext, 'streams' | 'resources'>,
   answer: StreamedAnswer,
 ): Promise<'Done' | 'Left' | 'Broken'> {
-  const { dialect, request, opened, admitted, headers, estimate, client: forClient, abort } = answer;
+  const { dialect, opened, admitted, headers, estimate, abort } = answer;
   const counted = (outputBytes: number): Usage => estimatedUsage(estimate, outputBytes);
   const costOf = (usage: Usage): string => showUSD(admitted.priceOf(completeUsage(usage, estimate)));
-  const follower =
-    forClient === undefined
-      ? dialect.follow(request, { costOf, counted })
-      : followTranslated(opened.dialect, forClient.operation, forClient.about, costOf);
+  const follower = answer.follow({ costOf, counted });
   const decoder = openSseDecoder(FRAMES);
   const out = new Outflow(x.res);
   const client = followClient(x.res, () => follower.outputBytes, abort);

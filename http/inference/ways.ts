@@ -10,7 +10,7 @@ import {
   type DialectName,
   type Operation,
   type RequestFault,
-  type UpstreamOperation,
+  type TextOperation,
 } from '../../src/engines/inference/dialects/dialect.js';
 import { CHAT_OF, isChat, type ModelForm } from '../../src/engines/inference/dialects/translate.js';
 import type { Way } from '../../src/engines/inference/router.js';
@@ -46,7 +46,7 @@ export async function waysOf(
 
 function ownWay(operation: Operation, read: ReadCall): Way | undefined {
   if (operation === '/v1/responses') return undefined;
-  const asked: UpstreamOperation = operation;
+  const asked: TextOperation = operation;
   return { dialect: DIALECT_OF[operation], operation: asked, encode: (as, form) => read.encode(as, form) };
 }
 

@@ -1,6 +1,6 @@
 /** The description of the inference data plane, on the shared base and on the base of each InferenceEndpoint. Pure. */
 import { json } from '../routes/declared/bodies.js';
-import { BOOLEAN, INTEGER, OBJECT, path, query, route } from './route.js';
+import { BOOLEAN, BYTES, INTEGER, OBJECT, path, query, route } from './route.js';
 import type { Node } from './schema.js';
 
 const SAID =
@@ -62,12 +62,65 @@ function inference(base: string, suffix: string, names: readonly Node[]): Record
   return paths;
 }
 
+const FORM: Node = {
+  required: true,
+  content: {
+    'multipart/form-data': {
+      schema: {
+        type: 'object',
+        required: ['file', 'model'],
+        properties: {
+          file: { type: 'string', format: 'binary', description: 'The recording, at most 100 MiB.' },
+          model: { type: 'string', description: 'Name, id or alias of a Model, or endpoint/<name>.' },
+          stream: { type: 'string', description: '`true`: the text comes as server-sent events.' },
+        },
+        additionalProperties: true,
+      },
+    },
+  },
+};
+
+/** Sound. */
+function audio(base: string, suffix: string, names: readonly Node[]): Record<string, Node> {
+  const parameters = names.length > 0 ? { parameters: names } : {};
+  return {
+    [`${base}/audio/transcriptions`]: {
+      post: route({
+        ...{
+          id: `createTranscription${suffix}`,
+          tag: 'Inference',
+          summary: 'Write down speech (OpenAI)',
+          ...parameters,
+        },
+        description:
+          "The recording goes to the model's upstream piece by piece, and is kept nowhere. Billed by seconds or tokens, as the Model's pricing says. Scope inference:invoke.",
+        body: FORM,
+        answer: { schema: OBJECT, description: 'The text, in the format that `response_format` asks for.' },
+      }),
+    },
+    [`${base}/audio/speech`]: {
+      post: route({
+        ...{ id: `createSpeech${suffix}`, tag: 'Inference', summary: 'Speak a text (OpenAI)', ...parameters },
+        description:
+          'Billed by characters; a Model that is billed by tokens is asked with `stream_format: "sse"`. Scope inference:invoke.',
+        body: json(OBJECT),
+        answer: { type: 'audio/mpeg', schema: BYTES, description: 'The sound as it comes, or server-sent events.' },
+      }),
+    },
+  };
+}
+
+const OF_ENDPOINT = '/endpoints/{project}/{name}/v1';
+const NAMES: readonly Node[] = [
+  path('project', 'Project of the InferenceEndpoint.'),
+  path('name', 'Name of the InferenceEndpoint.'),
+];
+
 export function inferencePaths(): Record<string, Node> {
   return {
     ...inference('/v1', '', []),
-    ...inference('/endpoints/{project}/{name}/v1', 'OfInferenceEndpoint', [
-      path('project', 'Project of the InferenceEndpoint.'),
-      path('name', 'Name of the InferenceEndpoint.'),
-    ]),
+    ...audio('/v1', '', []),
+    ...inference(OF_ENDPOINT, 'OfInferenceEndpoint', NAMES),
+    ...audio(OF_ENDPOINT, 'OfInferenceEndpoint', NAMES),
   };
 }

@@ -6,7 +6,6 @@ import { attemptRoutes } from './attempt.js';
 import { docsRoutes } from './docs.js';
 import { healthRoutes } from './health.js';
 import { opsRoutes } from './ops.js';
-import { unbuiltRoutes } from './unbuilt.js';
 
 export function fixedRoutes(router: Router, context: ServerContext): void {
   healthRoutes(router, context);
@@ -14,5 +13,4 @@ export function fixedRoutes(router: Router, context: ServerContext): void {
   openapiRoutes(router, context);
   opsRoutes(router, context);
   attemptRoutes(router);
-  unbuiltRoutes(router, context);
 }

@@ -2,19 +2,17 @@
  * The answer of routes that are declared and not served yet: what the built route will refuse is refused already
  * (credentials, scope, method, an object that does not exist), and then 501 Unsupported names the route.
  */
-import type { Router } from '@koa/router';
 import { MAX_CAUSES } from '../../src/api/causes.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
-import { admit } from '../auth/admit.js';
 import { addressOf, requireScope } from '../auth/authorise.js';
-import { exchangeOf, type Exchange } from '../exchange.js';
+import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget, CollectionRouteTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import type { ServerContext } from '../server-context.js';
 import { matchesDeclared } from './declared/declared.js';
-import { DECLARED_ABSOLUTE, DECLARED_COLLECTION_ROUTES, declaredSubresources } from './declared/index.js';
+import { DECLARED_COLLECTION_ROUTES, declaredSubresources } from './declared/index.js';
 
 /** `fields`: of the body. */
 function notServed(method: string, path: string, fields: readonly string[] = []): Error {
@@ -80,20 +78,4 @@ export function refuseCollectionRoute(
   x.verb = 'patch';
   requireScope(caller, route.scope, '');
   throw notServed(route.method, `…/${route.beside}${route.path === '' ? '' : `/${route.path}`}`, fields);
-}
-
-/** The routes outside the API group. */
-export function unbuiltRoutes(router: Router, context: ServerContext): void {
-  for (const { method, at, scope, id } of DECLARED_ABSOLUTE) {
-    router.register(
-      at.replaceAll(/\{(\w+)\}/g, ':$1'),
-      [method],
-      async (ctx) => {
-        const caller = await admit(exchangeOf(ctx.res), context, ctx.req.headers.authorization);
-        if (scope !== undefined) requireScope(caller, scope, ctx.params['project'] ?? '');
-        throw notServed(method, at);
-      },
-      { name: id },
-    );
-  }
 }

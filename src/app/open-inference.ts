@@ -2,6 +2,7 @@
  * Opens the inference data plane of the leader: the upstreams, what requests name, their limits and the blocks that they draw on, and what
  * InferenceEndpoints and Models show of all that.
  */
+import { join } from 'node:path';
 import { releaseDeadBlocks } from '../../actors/inference/blocks/dead-blocks.js';
 import type { Blocks } from '../../actors/inference/blocks.js';
 import { openBlocks } from '../../actors/inference/blocks/open.js';
@@ -9,6 +10,7 @@ import { openDirectory } from '../../actors/inference/directory.js';
 import { fundingMessage, isOfMoney } from '../../actors/inference/funding.js';
 import { openLimits } from '../../actors/inference/limits.js';
 import { openInferenceService, type InferenceService } from '../../actors/inference/service.js';
+import { openSpool } from '../../actors/inference/spool.js';
 import { openStanding } from '../../actors/inference/standing.js';
 import { openUsage, type UseRow } from '../../actors/inference/usage.js';
 import type { Actors } from '../../actors/open.js';
@@ -54,7 +56,7 @@ export interface InferenceParts {
 }
 
 export async function openInference(
-  { store, lease, log, metrics }: Pick<LeaderDeps, 'store' | 'lease' | 'log' | 'metrics'>,
+  { config, store, lease, log, metrics }: Pick<LeaderDeps, 'config' | 'store' | 'lease' | 'log' | 'metrics'>,
   { actors, prices, upstreams }: InferenceParts,
   stopping: AbortSignal,
 ): Promise<Inference> {
@@ -112,7 +114,8 @@ export async function openInference(
   }
   const running = Promise.all([standing.run(stopping), usage.run(stopping)]);
 
-  const service = openInferenceService({ directory, router, limits, blocks, clock, prices: prices.current });
+  const spool = openSpool(join(config.dataDir, 'spool'), config.diskReserve);
+  const service = openInferenceService({ directory, router, limits, blocks, clock, prices: prices.current, spool });
   return {
     service,
     committed({ address, uid, type, after }) {

@@ -54,6 +54,22 @@ export function largestCost(price: ModelPrice, { inputTokens, outputTokens, long
   return dearest.times(inputTokens).plus(output.times(outputTokens)).dividedBy(MILLION, 'Up');
 }
 
+/** Of a recording; undefined: the model has no price for seconds. At least so many as are charged always. */
+export function secondsCost(
+  { audioPerSecondUSD, audioMinimumSeconds = 0 }: ModelPrice,
+  seconds: number,
+): USD | undefined {
+  if (audioPerSecondUSD === undefined) return undefined;
+  const thousandths = Math.ceil(Math.max(seconds, audioMinimumSeconds) * 1_000);
+  return readUSD(audioPerSecondUSD).times(thousandths).dividedBy(1_000, 'HalfUp');
+}
+
+/** Of a text that is spoken; undefined: the model has no price for characters. */
+export function charactersCost({ speechPerMillionCharactersUSD }: ModelPrice, characters: number): USD | undefined {
+  if (speechPerMillionCharactersUSD === undefined) return undefined;
+  return readUSD(speechPerMillionCharactersUSD).times(characters).dividedBy(MILLION, 'HalfUp');
+}
+
 export function addUsage(one: Usage, other: Usage): Usage {
   return {
     inputTokens: one.inputTokens + other.inputTokens,

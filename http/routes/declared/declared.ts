@@ -24,13 +24,6 @@ export interface CollectionRoute extends Described {
   readonly scope: string;
 }
 
-/** Outside the API group: the inference data plane, the API of attempts. */
-export interface AbsoluteRoute extends Described {
-  readonly at: string;
-  /** Scope that the caller needs; absent: any credential. */
-  readonly scope?: string | undefined;
-}
-
 /** The routes of one subresource of a kind, from the kind's name (`Volume`). */
 export type DescribeSubresource = (kind: string) => readonly SubresourceRoute[];
 

@@ -1,6 +1,5 @@
 /** The list of all routes that are declared and not served yet. Pure. */
 import type { KindDefinition, UnservedSubresource } from '../../../src/kinds/kind.js';
-import { ABSOLUTE_ROUTES } from './absolute.js';
 import { answer, calls, journal, messages, resolutions } from './calls.js';
 import { archive, checkpoints, files, revisions } from './data.js';
 import type { SubresourceRoute, DescribeSubresource } from './declared.js';
@@ -17,4 +16,4 @@ export function declaredSubresources({ kind, unservedSubresources = [] }: KindDe
   return unservedSubresources.flatMap((name) => SUBRESOURCES[name](kind));
 }
 
-export { ABSOLUTE_ROUTES as DECLARED_ABSOLUTE, WALLET_ROUTES as DECLARED_COLLECTION_ROUTES };
+export { WALLET_ROUTES as DECLARED_COLLECTION_ROUTES };

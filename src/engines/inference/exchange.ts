@@ -4,7 +4,7 @@
  */
 import type { Dispatcher, Pool } from 'undici';
 import { answerBody, type AnswerBody } from './answer-body.js';
-import { UpstreamBrokenError, type UpstreamAnswer, type UpstreamFailure } from './upstream.js';
+import { UpstreamBrokenError, type UpstreamAnswer, type UpstreamBody, type UpstreamFailure } from './upstream.js';
 
 export interface Exchange {
   readonly pool: Pool;
@@ -14,7 +14,7 @@ export interface Exchange {
   readonly path: string;
   /** Names and values in turn. */
   readonly headers: string[];
-  readonly body?: Buffer;
+  readonly body?: UpstreamBody;
   readonly connectMs: number;
   /** From now to the head. */
   readonly firstByteMs: number;
@@ -66,9 +66,9 @@ export function exchange(request: Exchange): Promise<UpstreamAnswer> {
     };
 
     signal.addEventListener('abort', leave, { once: true });
-    const { pool, method, path, headers } = request;
+    const { pool, method, path, headers, body: sent } = request;
     pool.dispatch(
-      { method, path, headers, body: request.body ?? null },
+      { method, path, headers, body: sent === undefined || Buffer.isBuffer(sent) ? (sent ?? null) : sent.open() },
       {
         onRequestStart(controller) {
           connection = controller;

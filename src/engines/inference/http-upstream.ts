@@ -5,7 +5,7 @@
  */
 import { Pool } from 'undici';
 import { exchange, type Exchange } from './exchange.js';
-import type { DialectName, UpstreamOperation } from './dialects/dialect.js';
+import { isAudio, type DialectName, type UpstreamOperation } from './dialects/dialect.js';
 import type { Upstream, UpstreamCall, UpstreamFailure } from './upstream.js';
 
 export interface HttpUpstreamSpec {
@@ -131,6 +131,8 @@ function pathsBelow({ dialect, baseURL }: HttpUpstreamSpec): Readonly<Record<Ups
     '/v1/embeddings': `${root}/embeddings`,
     '/v1/messages': `${root}/messages`,
     '/v1/messages/count_tokens': `${root}/messages/count_tokens`,
+    '/v1/audio/transcriptions': `${root}/audio/transcriptions`,
+    '/v1/audio/speech': `${root}/audio/speech`,
     models: `${root}/models`,
   };
 }
@@ -142,14 +144,14 @@ function fixedHeaders({ dialect, key, headers }: HttpUpstreamSpec): readonly str
   return list;
 }
 
-function headersOf({ stream, headers }: UpstreamCall, dialect: DialectName, fixed: readonly string[]): string[] {
-  const list = [
-    ...fixed,
-    'content-type',
-    'application/json',
-    'accept',
-    stream ? 'text/event-stream' : 'application/json',
-  ];
+function headersOf(
+  { body, operation, stream, headers }: UpstreamCall,
+  dialect: DialectName,
+  fixed: readonly string[],
+): string[] {
+  const list = [...fixed, 'content-type', Buffer.isBuffer(body) ? 'application/json' : body.contentType];
+  if (!Buffer.isBuffer(body)) list.push('content-length', String(body.length));
+  list.push('accept', stream ? 'text/event-stream' : isAudio(operation) ? '*/*' : 'application/json');
   if (dialect === 'OpenAI') return list;
   const version = headers['anthropic-version'] ?? '';
   const beta = headers['anthropic-beta'] ?? '';

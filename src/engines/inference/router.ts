@@ -1,7 +1,7 @@
 /** Interface: which upstreams serve a model, in which order they are tried, and how they stand. */
 import type { DialectName, UpstreamError, UpstreamOperation } from './dialects/dialect.js';
 import type { ModelForm } from './dialects/translate.js';
-import type { UpstreamAnswer, UpstreamCall } from './upstream.js';
+import type { UpstreamAnswer, UpstreamBody, UpstreamCall } from './upstream.js';
 
 /** Tokens of a text by the model's own tokenizer. */
 export type CountTokens = (text: string) => number;
@@ -20,7 +20,7 @@ export interface Way {
   readonly dialect: DialectName;
   readonly operation: UpstreamOperation;
   /** The body for an upstream that calls the model so; a promise of a large one, which takes turns of the event loop. Undefined: it cannot be said there. */
-  encode(as: string, form: ModelForm): Buffer | undefined | Promise<Buffer | undefined>;
+  encode(as: string, form: ModelForm): UpstreamBody | undefined | Promise<UpstreamBody | undefined>;
 }
 
 export interface ForwardCall extends Omit<UpstreamCall, 'body' | 'operation'> {

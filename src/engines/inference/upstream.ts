@@ -2,6 +2,7 @@
  * A place that serves models: an HTTP server that speaks one of the dialects, or the embedded `echo`. It carries bytes and knows nothing of
  * money, limits or clients. Never follows a redirect; sends no header of a client but those named here.
  */
+import type { Readable } from 'node:stream';
 import type { DialectName, UpstreamOperation } from './dialects/dialect.js';
 
 export interface UpstreamCall {
@@ -9,12 +10,23 @@ export interface UpstreamCall {
   readonly tenant: string;
   readonly operation: UpstreamOperation;
   readonly stream: boolean;
-  /** JSON, with the model's name as this upstream calls it. */
-  readonly body: Buffer;
+  /** With the model's name as this upstream calls it: JSON, or a form with a file. */
+  readonly body: UpstreamBody;
   /** `anthropic-version` and `anthropic-beta` of the client, for upstreams of that dialect. */
   readonly headers: Readonly<Record<string, string>>;
   /** Aborted: the client has left, or the time is over. The upstream's work is given up at once. */
   readonly signal: AbortSignal;
+}
+
+export type UpstreamBody = Buffer | FormBody;
+
+/** A form that is read as it is sent, anew for each try. */
+export interface FormBody {
+  /** With its boundary. */
+  readonly contentType: string;
+  /** Bytes. */
+  readonly length: number;
+  open(): Readable;
 }
 
 export type UpstreamAnswer =

@@ -11,6 +11,7 @@ function withKey(api: TestApi, key: string, path = MODELS, more: object = {}): P
 const inference = {
   ...{ models: () => [], refused: () => undefined, find: unasked, admit: unasked, forward: unasked },
   follow: () => () => undefined,
+  spool: () => Promise.reject(new Error('nothing is spooled here')),
 };
 function unasked(): never {
   throw new Error('not asked in this test');

@@ -18,7 +18,13 @@ const TARGET: InferenceTarget = {
   },
   routes: { dialects: new Set(['OpenAI', 'Anthropic']), fetching: new Set(), countTokens: undefined },
 };
-const ADMITTED: AdmittedRequest = { limits: {}, priceOf: () => ZERO, progress: () => undefined, end: () => ZERO };
+const ADMITTED: AdmittedRequest = {
+  limits: {},
+  priceOf: () => ZERO,
+  progress: () => undefined,
+  charge: () => ZERO,
+  end: () => ZERO,
+};
 
 async function answer({ ways }: ForwardCall): Promise<Forwarded> {
   async function* body(): AsyncGenerator<Buffer> {
@@ -36,7 +42,7 @@ function wayOf([way]: ForwardCall['ways']): ForwardCall['ways'][number] {
 
 async function encoded({ ways }: ForwardCall, name: string): Promise<Buffer> {
   const body = await wayOf(ways).encode(name, USUAL_FORM);
-  if (body === undefined) throw new Error('the request cannot be said');
+  if (!Buffer.isBuffer(body)) throw new Error('the request cannot be said');
   return body;
 }
 
@@ -45,7 +51,13 @@ async function openModels(t: ExecutionContext): Promise<{ api: TestApi; sent: Bu
   const sent: Buffer[] = [];
   const api = await openTestApi(t, {
     inference: {
-      ...{ models: () => [], find: () => TARGET, refused: () => undefined, follow: () => () => undefined },
+      ...{
+        models: () => [],
+        find: () => TARGET,
+        refused: () => undefined,
+        follow: () => () => undefined,
+        spool: () => Promise.reject(new Error('nothing is spooled here')),
+      },
       admit: () => ADMITTED,
       async forward(call) {
         for (const name of ['first', 'second/one']) sent.push(await encoded(call, name));

@@ -41,6 +41,7 @@ const TEXT = chunk({ choices: [{ index: 0, delta: { content: 'Hello' } }] });
 
 const ADMITTED: AdmittedRequest = {
   ...{ limits: {}, priceOf: () => COST, progress: () => undefined },
+  charge: () => COST,
   end: (usage) => (usage === undefined ? ZERO : COST),
 };
 
@@ -50,7 +51,13 @@ async function openModels(t: ExecutionContext): Promise<{ api: TestApi; way(next
   let now: Way = {};
   const api = await openTestApi(t, {
     inference: {
-      ...{ models: () => [], find: () => TARGET, refused: () => undefined, follow: () => () => undefined },
+      ...{
+        models: () => [],
+        find: () => TARGET,
+        refused: () => undefined,
+        follow: () => () => undefined,
+        spool: () => Promise.reject(new Error('nothing is spooled here')),
+      },
       admit: (target, ask) => now.admit?.(target, ask) ?? ADMITTED,
       forward: (call) => now.forward?.(call) ?? Promise.reject(new Error('no upstream')),
     },

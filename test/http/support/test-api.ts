@@ -141,7 +141,15 @@ export async function openTestApi(
       limits: { ...LIMITS, ...limits },
     },
     resources,
-    inference: { models: unwired, find: unwired, admit: unwired, refused: unwired, forward: unwired, follow: unwired },
+    inference: {
+      models: unwired,
+      find: unwired,
+      admit: unwired,
+      refused: unwired,
+      forward: unwired,
+      follow: unwired,
+      spool: unwired,
+    },
     kinds: KINDS,
     credentials: { find: async (hash) => credentials.get(hash) },
     health: {

@@ -23,12 +23,17 @@ interface Entry {
   readonly timeouts?: Readonly<Record<string, string>>;
   readonly images?: boolean;
   readonly fetchImages?: boolean;
+  /** Of the Model; else those of text. */
+  readonly operations?: readonly string[];
+  readonly price?: Readonly<Record<string, string | number>>;
   /** Of the Model (RFC 3339). */
   readonly deprecationTime?: string;
 }
 
 const short = { firstByte: '400ms' };
 const anthropic = { dialect: 'Anthropic' } as const;
+const HEARS = ['/v1/audio/transcriptions'];
+const SPEAKS = ['/v1/audio/speech'];
 
 /** By the name of the upstream, which the Model has too. */
 const UPSTREAMS: Readonly<Record<string, Entry>> = {
@@ -79,6 +84,12 @@ const UPSTREAMS: Readonly<Record<string, Entry>> = {
     'agent-chat': {},
     'agent-claude': anthropic,
   },
+  ...{
+    'hears-seconds': { operations: HEARS, price: { audioPerSecondUSD: '0.01', audioMinimumSeconds: 2 } },
+    'hears-tokens': { operations: HEARS },
+    'speaks-characters': { operations: SPEAKS, price: { speechPerMillionCharactersUSD: '15.00' } },
+    'speaks-tokens': { operations: SPEAKS },
+  },
   ...{ flood: {}, brief: {}, lasting: {}, load: {}, private: {}, 'private-claude': anthropic },
 };
 
@@ -86,15 +97,16 @@ const UPSTREAMS: Readonly<Record<string, Entry>> = {
 export const PRICE = { inputPerMillionTokensUSD: '1.00', outputPerMillionTokensUSD: '2.00' };
 export const MOST_OUTPUT = 1_000;
 
-function modelOf({ images = false, dialect = 'OpenAI', deprecationTime }: Entry): object {
+function modelOf({ images = false, dialect = 'OpenAI', deprecationTime, operations }: Entry): object {
   return {
     ...(deprecationTime !== undefined && { deprecationTime }),
     ...{ contextTokens: 1_000_000, maxOutputTokens: MOST_OUTPUT, imageTokenAllowance: 500 },
     modalities: { input: images ? ['Text', 'Image'] : ['Text'], output: ['Text'] },
     operations:
-      dialect === 'OpenAI'
+      operations ??
+      (dialect === 'OpenAI'
         ? ['/v1/chat/completions', '/v1/completions', '/v1/embeddings']
-        : ['/v1/messages', '/v1/messages/count_tokens'],
+        : ['/v1/messages', '/v1/messages/count_tokens']),
     capabilities: { jsonSchema: true, streaming: true, tools: true },
   };
 }
@@ -119,7 +131,8 @@ export async function openCatalog(): Promise<TestCatalog> {
   const [echo = ''] = shipped.split(/^haiku-4\.5:$/m);
   await writeFile(at('models.yaml'), `${echo}\n${yaml(models)}`);
   const prices = await readFile(join(SHIPPED, 'pricebook.yaml'), 'utf8');
-  const own = Object.keys(models).map((model) => `  ${model}: ${JSON.stringify(PRICE)}\n`);
+  const priceOf = new Map(all.map(([, model, { price = PRICE }]) => [model, price]));
+  const own = Object.keys(models).map((model) => `  ${model}: ${JSON.stringify(priceOf.get(model))}\n`);
   await writeFile(
     join(directory, 'prices.yaml'),
     prices

@@ -65,6 +65,12 @@ function isOtherAmount(member: string): boolean {
   return !AMOUNTS.has(member) && OTHER_AMOUNTS.has(plainOf(member));
 }
 
+/** Why a request may not have a member of this name; undefined: it may. */
+export function faultOfMember(member: string): RequestFault | undefined {
+  const read = readBody({ model: 'm', [member]: 'x' }, ['model']);
+  return read.outcome === 'Refused' ? read : undefined;
+}
+
 export type ReadBody =
   | { readonly outcome: 'Body'; readonly body: Body; readonly model: string; readonly stream: boolean }
   | ({ readonly outcome: 'Refused' } & RequestFault);

@@ -21,8 +21,17 @@ export const OPERATIONS = [
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
+/** Routes whose bodies or answers are sound. OpenAI's dialect alone has them. */
+export const AUDIO = ['/v1/audio/transcriptions', '/v1/audio/speech'] as const;
+export type AudioOperation = (typeof AUDIO)[number];
+
 /** Routes of upstreams: what others ask for is asked for there in one of these. */
-export type UpstreamOperation = Exclude<Operation, '/v1/responses'>;
+export type TextOperation = Exclude<Operation, '/v1/responses'>;
+export type UpstreamOperation = TextOperation | AudioOperation;
+
+export function isAudio(operation: string): operation is AudioOperation {
+  return (AUDIO as readonly string[]).includes(operation);
+}
 
 /** The dialect that each route speaks. */
 export const DIALECT_OF: Readonly<Record<Operation, DialectName>> = {

@@ -26,7 +26,7 @@ import type {
   Operation,
   RequestFault,
   StreamFollower,
-  UpstreamOperation,
+  TextOperation,
 } from './dialect.js';
 import { readChat } from './openai/read-conversation.js';
 import { readChatAnswer, readChatStream } from './openai/read-answer.js';
@@ -44,7 +44,7 @@ export function isChat(operation: Operation): operation is ChatOperation {
 }
 
 /** How an upstream of this dialect is asked. */
-export const CHAT_OF: Readonly<Record<DialectName, UpstreamOperation & ChatOperation>> = {
+export const CHAT_OF: Readonly<Record<DialectName, TextOperation & ChatOperation>> = {
   OpenAI: '/v1/chat/completions',
   Anthropic: '/v1/messages',
 };

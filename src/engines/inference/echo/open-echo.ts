@@ -3,6 +3,7 @@
  * what fails here, a client has asked for.
  */
 import { setTimeout } from 'node:timers/promises';
+import { isAudio } from '../dialects/dialect.js';
 import type { Upstream, UpstreamAnswer, UpstreamFailure } from '../upstream.js';
 import { UpstreamBrokenError } from '../upstream.js';
 import type { EchoReply } from './reply.js';
@@ -51,6 +52,7 @@ export function openEcho({
     },
     async send({ tenant, operation, body, signal }): Promise<UpstreamAnswer> {
       if (signal.aborted) return failure('Aborted', 'given up before it was asked');
+      if (!Buffer.isBuffer(body) || isAudio(operation)) return failure('Unreachable', 'it neither hears nor speaks');
       // I10: no queue.
       if (inFlight >= maxConcurrent) return failure('Busy', `${maxConcurrent} requests are under way`);
       inFlight += 1;

@@ -1,0 +1,59 @@
+/** Which model a request for sound names, whether it may be asked so, and in which way its upstreams are. */
+import { refuse } from '../../../src/api/refusal.js';
+import { fault } from '../../../src/engines/inference/dialects/body.js';
+import type { AudioOperation, RequestFault } from '../../../src/engines/inference/dialects/dialect.js';
+import { DIALECT_BY_NAME } from '../../../src/engines/inference/dialects/index.js';
+import type { Way } from '../../../src/engines/inference/router.js';
+import type { Caller } from '../../../actors/resource-service.js';
+import type { InferenceTarget } from '../../../actors/inference/service.js';
+import type { ServerContext } from '../../server-context.js';
+import type { InferenceCall } from '../call.js';
+import type { MeasuredRequest } from '../metrics.js';
+
+export const OPENAI = DIALECT_BY_NAME.OpenAI;
+
+export interface AudioAsk {
+  readonly caller: Caller;
+  readonly call: InferenceCall;
+  readonly operation: AudioOperation;
+  readonly model: string;
+}
+
+/** Throws (or rejects with) a refusal. */
+export async function findAudioModel(
+  { inference }: Pick<ServerContext, 'inference'>,
+  { caller, call, operation, model }: AudioAsk,
+  measured: MeasuredRequest,
+): Promise<InferenceTarget> {
+  const target = await inference.find(caller, { endpoint: call.endpoint, model });
+  measured.names(target.model.name);
+  const { spec, name } = target.model;
+  const served = spec.operations ?? [];
+  if (!served.includes(operation))
+    throw notHere(`the model ${name} does not serve ${operation}`, `It serves ${served.join(', ')}.`);
+  if (target.routes !== undefined && !target.routes.dialects.has('OpenAI'))
+    throw notHere(
+      `the model ${name} has no upstream of OpenAI's dialect, which alone has sound`,
+      'Name another model.',
+    );
+  return target;
+}
+
+function notHere(message: string, fix: string): Error {
+  return refuse('BadRequest', message, {
+    fix,
+    causes: [{ field: 'model', reason: 'FieldValueNotSupported', message }],
+  });
+}
+
+export function audioWay(operation: AudioOperation, encode: Way['encode']): readonly Way[] {
+  return [{ dialect: 'OpenAI', operation, encode }];
+}
+
+export function refusedField({ message, param = '' }: RequestFault): Error {
+  return refuse('BadRequest', message, { causes: [{ field: param, reason: 'FieldValueInvalid', message }] });
+}
+
+export function badField(field: string, message: string): Error {
+  return refusedField(fault(field, message));
+}

@@ -1,0 +1,101 @@
+/**
+ * Reads a form with one file (`multipart/form-data`): fields into memory, the file into what it is given, piece by piece, as fast as that takes it.
+ *
+ * I10: MOST_FIELDS fields of MOST_FIELD bytes, one file of MOST_FILE bytes; what brings nothing for IDLE_MS is cut.
+ */
+import { Busboy } from '@fastify/busboy';
+import { refuse } from '../../../src/api/refusal.js';
+import type { Exchange } from '../../exchange.js';
+
+const MOST_FIELDS = 64;
+const MOST_FIELD = 64 * 1024;
+export const MOST_FILE = 100 * 2 ** 20;
+const IDLE_MS = 60_000;
+
+export interface Form {
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  readonly file: { readonly field: string; readonly name: string; readonly type: string; readonly bytes: number };
+}
+
+/** `write`: takes a piece of the file. Rejects with a refusal, or when the client breaks off. */
+export async function readForm(x: Exchange, write: (chunk: Uint8Array) => Promise<void>): Promise<Form> {
+  const type = x.header('content-type') ?? '';
+  if (!/^multipart\/form-data\s*;.*boundary=/i.test(type))
+    throw refuse(
+      'UnsupportedMediaType',
+      `the content type "${type.split(';')[0]?.slice(0, 64)}" is not supported here`,
+      {
+        fix: 'Send a form: Content-Type: multipart/form-data, with the sound as the field file.',
+      },
+    );
+  x.req.setTimeout(IDLE_MS, () => x.req.destroy());
+  try {
+    return await parse(x, type, write);
+  } catch (error) {
+    // What is left of the body is not read: the connection ends with the answer.
+    if (!x.res.headersSent) x.res.setHeader('connection', 'close');
+    throw error;
+  }
+}
+
+function parse(x: Exchange, type: string, write: (chunk: Uint8Array) => Promise<void>): Promise<Form> {
+  return new Promise((resolve, reject) => {
+    const fields: (readonly [string, string])[] = [];
+    let file: Form['file'] | undefined;
+    let writing: Promise<void> = Promise.resolve();
+    const parser = new Busboy({
+      headers: { 'content-type': type },
+      limits: {
+        fieldNameSize: 100,
+        fieldSize: MOST_FIELD,
+        fields: MOST_FIELDS,
+        files: 1,
+        fileSize: MOST_FILE,
+        headerPairs: 16,
+      },
+    });
+    const fail = (error: unknown): void => {
+      x.req.unpipe(parser);
+      parser.destroy();
+      reject(error instanceof Error ? error : new Error('the form could not be read'));
+    };
+    const bad = (message: string, field = ''): void =>
+      fail(refuse('BadRequest', message, { causes: [{ field, reason: 'FieldValueInvalid', message }] }));
+
+    parser.on('field', (name, value, isNameCut, isCut) => {
+      if (isNameCut || isCut)
+        bad(`the field ${name.slice(0, 64)} is longer than ${MOST_FIELD} bytes`, name.slice(0, 64));
+      else fields.push([name, value]);
+    });
+    parser.on('fieldsLimit', () => bad(`the form has more than ${MOST_FIELDS} fields`));
+    parser.on('filesLimit', () => bad('the form has more than one file', 'file'));
+    parser.on('file', (field, stream, name, _encoding, mime) => {
+      const take = async (): Promise<void> => {
+        let bytes = 0;
+        for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+          bytes += chunk.length;
+          await write(chunk);
+        }
+        if (stream.truncated)
+          throw refuse('RequestEntityTooLarge', `the file is larger than ${MOST_FILE} bytes`, {
+            fix: 'Send it in parts.',
+          });
+        file = { field, name: name ?? '', type: mime, bytes };
+      };
+      writing = take();
+      writing.catch(fail);
+    });
+    parser.on('error', (error) =>
+      bad(`the form could not be read: ${error instanceof Error ? error.message.slice(0, 200) : 'it is no form'}`),
+    );
+    parser.on('finish', () => {
+      writing.then(() => {
+        if (file === undefined) bad('the form has no file: send the sound as the field file', 'file');
+        else resolve({ fields, file });
+      }, fail);
+    });
+    x.req.once('aborted', () => fail(new Error('the client has left')));
+    x.req.once('close', () => (x.req.complete ? undefined : fail(new Error('the client has left'))));
+    x.req.pipe(parser);
+  });
+}
