@@ -6,7 +6,7 @@
  * its lane (the stop of work whose input is still on its way) has its signal aborted, waits for nothing any more, and runs among
  * those that end work.
  *
- * Orgs take turns (`org-round-robin.ts`), and none may have so many starts or fetches under way that there are none left for another.
+ * Orgs take turns (`org-round-robin.ts`), and none may have so many under way that there are none left for another.
  *
  * I10: as many lanes stand here as there are lanes in hand; `PLACES` run at once.
  */
@@ -59,18 +59,18 @@ export interface Pools {
   withSignal<T>(lane: Lane, use: (signal: AbortSignal, pool: PoolName) => Promise<T>): Promise<T>;
 }
 
-/** Effects under way at once. */
-const PLACES: Readonly<Record<PoolName, number>> = { general: 256, starts: 128, fetches: 128, ends: 128 };
+/** Effects under way at once. Of one org half of them, so that another's need not wait for one to end. */
+const PLACES: Readonly<Record<PoolName, number>> = { general: 512, starts: 128, fetches: 128, ends: 256 };
 
 /** `run` makes one try at the lane's first effect; it never rejects. */
 export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSignal): Pools {
   const pools: Readonly<Record<PoolName, Pool>> = {
-    general: open('general', false),
+    general: open('general'),
     // Held for as long as a machine or a registry takes, which may be their owner's.
-    starts: open('starts', true),
+    starts: open('starts'),
     // Held for as long as an input is on its way, which its server decides.
-    fetches: open('fetches', true),
-    ends: open('ends', false),
+    fetches: open('fetches'),
+    ends: open('ends'),
   };
   /** Of starts under way. One listener for all of them: thousands may come and go. */
   const aborts = new Set<AbortController>();
@@ -164,6 +164,6 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
   };
 }
 
-function open(name: PoolName, shared: boolean): Pool {
-  return { name, turns: new OrgRoundRobin(PLACES[name], shared) };
+function open(name: PoolName): Pool {
+  return { name, turns: new OrgRoundRobin(PLACES[name], true) };
 }
