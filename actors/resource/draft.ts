@@ -64,7 +64,10 @@ export function applyMessage(
 ): Refusal | undefined {
   if (draft.gone) return undefined;
   if (message.type === 'MessageReceived' && message.content.type === 'CostChanged') {
-    draft.object = showCost(draft.object, kind, message.content.cost);
+    const before = draft.object;
+    draft.object = showCost(before, kind, message.content.cost);
+    // Its owner hears what it has cost in the end.
+    tellChange(draft, kind, message, before);
     return undefined;
   }
   if (message.type === 'TimerFired') draft.clearedTimers.push({ timer: message.timer, generation: message.generation });

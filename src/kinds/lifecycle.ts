@@ -9,6 +9,7 @@ import type { LaterEffect } from './effect.js';
 import type { AsChild } from './kind.js';
 import type { Message } from './machine.js';
 import type { MessageSender } from './object-message.js';
+import type { Cost } from './shapes/status.js';
 
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
 export const ORPHAN_FINALIZER = 'orphan';
@@ -92,7 +93,8 @@ export function tellParent(
   const now = said(object);
   if ('before' in occasion) {
     const then = said(occasion.before);
-    if (then.phase === now.phase && then.reason === now.reason) return undefined;
+    const isTold = then.phase === now.phase && then.reason === now.reason;
+    if (isTold && finalCostOf(occasion.before) === finalCostOf(object)) return undefined;
   }
   return {
     type: 'Tell',
@@ -105,8 +107,20 @@ export function tellParent(
       generation,
       ...('version' in occasion && { version: occasion.version }),
       ...asChild.facts(object, kept),
+      ...costOf(object),
     },
   };
+}
+
+/** What it has cost, once nothing more will be charged (USD). */
+function finalCostOf({ status }: ApiObject): string | undefined {
+  const { cost } = (status ?? {}) as { readonly cost?: Cost | undefined };
+  return cost?.final === true ? cost.totalUSD : undefined;
+}
+
+function costOf(object: ApiObject): { readonly costUSD?: string } {
+  const costUSD = finalCostOf(object);
+  return costUSD === undefined ? {} : { costUSD };
 }
 
 /**

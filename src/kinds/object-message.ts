@@ -268,6 +268,8 @@ export interface ModelUsage {
 
 /** What the owner of work wants to know of it beside its phase. Times in ms since the epoch. */
 export interface ChildFacts {
+  /** USD: once nothing more will be charged. */
+  readonly costUSD?: string | undefined;
   readonly startedAt?: number | undefined;
   readonly endedAt?: number | undefined;
   /** Of the time between them, how long it was suspended, in ms; absent: not at all. */

@@ -55,6 +55,40 @@ test('a Sweep runs one Job for each cell, with its parameters, in the stated ord
   t.is(listAt(jobs.body, 'items').length, 8, 'one Job for each cell');
 });
 
+test('each cell says what it has cost in the end, as its Job does, and the cheapest that succeeded is told', async (t) => {
+  await parents.post('Sweep', 'costs', {
+    matrix: { params: { SECONDS: ['2', '0', '1'] } },
+    maxParallel: 3,
+    template: template('sleep "$SVC_PARAM_SECONDS"'),
+  });
+  const sweep = await parents.once(at('costs'), 'tells all costs', (seen) => {
+    const cells = listAt(seen, 'status', 'cells');
+    return cells.length === 3 && cells.every((cell) => valueAt(cell, 'costUSD') !== undefined);
+  });
+  const costs = listAt(sweep, 'status', 'cells').map((cell) => Number(textAt(cell, 'costUSD')));
+  t.true(
+    costs.every((cost) => cost > 0),
+    costs.join(),
+  );
+  t.is(numberAt(sweep, 'status', 'best', 'byCost'), costs.indexOf(Math.min(...costs)));
+  for (const [index, cell] of listAt(sweep, 'status', 'cells').entries()) {
+    const { body } = await parents.client().get(`${JOBS}/${textAt(cell, 'object')}`);
+    t.is(textAt(body, 'status', 'cost', 'totalUSD'), textAt(cell, 'costUSD'), `${index}`);
+  }
+  const all = await parents.once(
+    at('costs'),
+    'is charged',
+    (seen) => valueAt(seen, 'status', 'cost', 'final') === true,
+  );
+  const sum = costs.reduce((total, cost) => total + cost, 0);
+  t.true(Math.abs(Number(textAt(all, 'status', 'cost', 'totalUSD')) - sum) < 1e-9, 'they add up');
+  const rows = await parents.client().get(`${at('costs')}/cells`);
+  t.deepEqual(
+    listAt(rows.body, 'items').map((cell) => Number(textAt(cell, 'costUSD'))),
+    costs,
+  );
+});
+
 test('a failed cell stops no other, and the Sweep has failed when all are over', async (t) => {
   await parents.post('Sweep', 'unlucky', {
     matrix: { params: { CODE: ['0', '3', '0'].map((code, index) => `${code}${index}`) } },
@@ -133,7 +167,7 @@ curl(
 test('without reports no cell has a throughput, and none is the fastest', async (t) => {
   await parents.post('Sweep', 'silent', { repetitions: 2, template: template('true') });
   const sweep = await parents.ended(at('silent'));
-  t.is(valueAt(sweep, 'status', 'best'), undefined);
+  t.is(valueAt(sweep, 'status', 'best', 'byThroughput'), undefined);
   t.is(valueAt(listAt(sweep, 'status', 'cells')[0], 'unitsPerSecond'), undefined);
 });
 

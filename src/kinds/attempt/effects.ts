@@ -4,10 +4,11 @@ import type { ApiObject } from '../../api/object.js';
 import { parseTime } from '../../api/time.js';
 import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
+import { readPayer } from '../attempts/payer.js';
 import { LOCAL_NODE } from '../node/local.js';
 import { readPlace } from './annotations.js';
 import { hasEnded, type AttemptStatus } from './schema.js';
-import { ownerOf, WORK_FINALIZER, type Attempt, type AttemptPrivate, type This } from './state.js';
+import { ownerOf, WORK_FINALIZER, type Attempt, type AttemptPrivate, type Owner, type This } from './state.js';
 
 /** Between SIGTERM and SIGKILL when nobody says otherwise. */
 export const GRACE_SECONDS = 30;
@@ -17,12 +18,22 @@ export function wantPlace(current: This, held: boolean): readonly LaterEffect[] 
 }
 
 function placeMessage(current: This, held: boolean): ObjectMessage {
-  // Turns go round owners; an orphan is its own.
-  const owner = ownerOf(current) ?? { address: current.address, uid: current.object.metadata.uid };
   const { metadata, status } = current.object;
+  const owner = topOwnerOf(current);
   const since = parseTime(status.timings?.queuedTime ?? metadata.creationTimestamp) ?? 0;
   const amounts = readPlace(metadata.annotations);
   return { type: 'PlaceWanted', owner: owner.address, ownerUid: owner.uid, since, amounts, held };
+}
+
+/** Turns go round owners: all cells of a Sweep have one together, as the indexes of a Job have. An orphan is its own. */
+function topOwnerOf(current: This): Owner {
+  const { address, object } = current;
+  const { org } = address;
+  // The last of those whose cost it is; before there were prices, nobody wrote that down.
+  const top = readPayer(object.metadata.annotations)?.costs.at(-1);
+  if (top !== undefined)
+    return { address: { org, kind: top.kind, project: top.project, name: top.name }, uid: top.uid };
+  return ownerOf(current) ?? { address, uid: object.metadata.uid };
 }
 
 /**

@@ -48,7 +48,7 @@ function takeChange(draft: ParentDraft, from: MessageSender, change: ChildChange
   const slot = slotOf(draft, from.address.kind, from.address.name);
   if (slot === undefined) return false;
   const { detail } = slot;
-  if (slot.phase !== 'Active') return stopStray(draft, slot, change);
+  if (slot.phase !== 'Active') return takeCost(draft, slot, change) || stopStray(draft, slot, change);
   if (detail.uid !== undefined && detail.uid !== change.uid) return false; // I8
   const end = ENDS.find((phase) => phase === change.phase);
   const version = change.version ?? from.version;
@@ -74,8 +74,17 @@ function takeChange(draft: ParentDraft, from: MessageSender, change: ChildChange
   const { asked: _asked, unheard: _unheard, wait: _wait, ...rest } = told;
   const units = change.units === undefined ? {} : { units: change.units };
   const rested = change.suspendedMs === undefined ? {} : { suspendedMs: change.suspendedMs };
-  draft.put({ ...slot, phase: end, detail: { ...rest, endedAt: change.endedAt ?? draft.now, ...units, ...rested } });
+  const cost = change.costUSD === undefined ? {} : { costUSD: change.costUSD };
+  const endedAt = change.endedAt ?? draft.now;
+  draft.put({ ...slot, phase: end, detail: { ...rest, endedAt, ...units, ...rested, ...cost } });
   noteFunded(draft);
+  return true;
+}
+
+/** Of a child that is over: it is charged a last time after its end. */
+function takeCost(draft: ParentDraft, slot: ChildSlot, { uid, costUSD }: ChildChanged): boolean {
+  if (costUSD === undefined || slot.detail.uid !== uid || slot.detail.costUSD === costUSD) return false;
+  draft.put({ ...slot, detail: { ...slot.detail, costUSD } });
   return true;
 }
 

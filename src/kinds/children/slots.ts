@@ -3,7 +3,7 @@
  * asked for has no slot, so an owner of 10,000 children costs rows as they begin, not at its birth, and each change costs the same however
  * many there are.
  *
- * I8: a child that is over never leaves its last phase (`apply` refuses it).
+ * I8: a child that is over never leaves its last phase (`apply` refuses it); what it has cost is told later.
  */
 import type { MoneyWait } from '../attempts/money-wait.js';
 import type { SideStateStore, SlotRow } from '../machine.js';
@@ -51,6 +51,8 @@ export interface ChildDetail {
   readonly suspendedMs?: number | undefined;
   /** Units of work that it says it has done. */
   readonly units?: number | undefined;
+  /** USD: what it has cost, once nothing more will be charged. */
+  readonly costUSD?: string | undefined;
   /** Creates that were refused in a row. */
   readonly refusals?: number | undefined;
   /** Waiting: not before this time, in ms since the epoch. */
@@ -119,7 +121,7 @@ export class ChildTable {
   apply(slot: ChildSlot): void {
     const before = this.#slots.get(slot.index);
     if (before !== undefined) {
-      if (isOver(before)) return; // I8
+      if (isOver(before) && before.phase !== slot.phase) return; // I8
       weigh(this.counts, before, -1);
     }
     this.#slots.set(slot.index, slot);

@@ -22,7 +22,7 @@ export function reportPipeline(
     stages: spec.stages.map(({ name }, index) => {
       const slot = draft.slot(index);
       const job = slot?.detail.uid === undefined ? undefined : draft.children.name(index);
-      return { name, job, phase: phaseOf(slot, phase), ...times(slot) };
+      return { name, job, phase: phaseOf(slot, phase), costUSD: slot?.detail.costUSD, ...times(slot) };
     }),
   };
 }

@@ -74,7 +74,7 @@ export const STAGE_PHASES = [...JOB_PHASES, 'Skipped'] as const;
 
 const stageStatus = z.object({
   completionTime: zTimestamp().optional(),
-  costUSD: zUsd().optional(),
+  costUSD: zUsd({ description: 'What it has cost, once nothing more will be charged.' }).optional(),
   job: z.string().optional().describe("Name of the stage's Job."),
   name: z.string().optional().describe('Name of the stage.'),
   phase: z

@@ -17,7 +17,7 @@ import type { Current, Machine, SlotRow } from '../machine.js';
 import { cellSet } from './cell-jobs.js';
 import type { SweepSpec, SweepStatus } from './schema.js';
 import { reportSweep, type SweepPrivate } from './report.js';
-import { fasterOf } from './throughput.js';
+import { cheaperOf, fasterOf } from './throughput.js';
 
 export const sweepMachine: Machine<SweepSpec, SweepStatus, SweepPrivate, ChildTable, SlotRow> = {
   sideState: childTableStore,
@@ -32,6 +32,8 @@ export const sweepMachine: Machine<SweepSpec, SweepStatus, SweepPrivate, ChildTa
     const after = reconcileParent(draft, phase, rulesOf(sweep.spec));
     const best = draft.changes().reduce(fasterOf, draft.private.best);
     if (best !== undefined) draft.private = { ...draft.private, best };
+    const cheapest = draft.changes().reduce(cheaperOf, draft.private.cheapest);
+    if (cheapest !== undefined) draft.private = { ...draft.private, cheapest };
     return toDecision(current, draft, {
       status: reportSweep(draft, sweep, after),
       changes: draft.changes(),

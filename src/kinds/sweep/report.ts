@@ -10,18 +10,20 @@ import { isFinished, type JobPhase } from '../job/status.js';
 import { cellJobName } from './cell-jobs.js';
 import { cellsOf, type Cell } from './cells.js';
 import type { SweepCell, SweepSpec, SweepStatus } from './schema.js';
-import { rateOf, wallMs, type Best } from './throughput.js';
+import { rateOf, wallMs, type Best, type Cheapest } from './throughput.js';
 
 /** Cells of a status, and their bytes as JSON. */
 const MOST_SHOWN = 100;
 const MOST_BYTES = 48 * 1024;
-/** Of one cell beside its values: its Job's name, phase, seconds and rate at their longest. */
-const CELL_BYTES = 256;
+/** Of one cell beside its values: its Job's name, phase, seconds, rate and cost at their longest. */
+const CELL_BYTES = 288;
 
 /** Stored beside the Sweep and never served. */
 export interface SweepPrivate extends ParentPrivate {
   /** The fastest cell that has succeeded. */
   readonly best?: Best | undefined;
+  /** The cheapest one. */
+  readonly cheapest?: Cheapest | undefined;
 }
 
 export function reportSweep(
@@ -31,7 +33,7 @@ export function reportSweep(
 ): SweepStatus {
   const { status: before } = sweep;
   const { slots, live } = draft.counts;
-  const { best } = draft.private;
+  const { best, cheapest } = draft.private;
   return {
     ...before,
     ...reportParent(draft, phase, before),
@@ -40,7 +42,13 @@ export function reportSweep(
     failed: slots.Failed,
     cancelled: phase === 'Cancelled' ? draft.children.total - slots.Succeeded - slots.Failed : slots.Cancelled,
     total: draft.children.total,
-    best: best === undefined ? undefined : { byThroughput: best.index },
+    best:
+      best === undefined && cheapest === undefined
+        ? undefined
+        : {
+            ...(cheapest !== undefined && { byCost: cheapest.index }),
+            ...(best !== undefined && { byThroughput: best.index }),
+          },
     cells: firstCells(draft, sweep, phase),
   };
 }
@@ -100,6 +108,7 @@ export function reportCell(
     repetition,
     wallSeconds: wall === undefined ? undefined : wall / 1000,
     unitsPerSecond: rate === undefined ? undefined : decimal(rate),
+    costUSD: slot?.detail.costUSD,
   };
 }
 

@@ -108,7 +108,7 @@ export const sweepSpec = z
   );
 
 const cell = z.object({
-  costUSD: zUsd().optional(),
+  costUSD: zUsd({ description: 'What it has cost, once nothing more will be charged.' }).optional(),
   gpu: z.string().optional().describe('Accelerator of the cell.'),
   index: z.int().optional().describe('Place of the cell in the matrix.'),
   object: z.string().optional().describe('Name of its Job.'),

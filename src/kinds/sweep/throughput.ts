@@ -1,4 +1,7 @@
-/** How fast a cell was: units of work that it had reported, by the seconds from its start to its end. Pure. Source: decisions, "Sweep". */
+/**
+ * How fast a cell was: units of work that it had reported, by the seconds from its start to its end; and how cheap. Pure. Source: decisions, "Sweep".
+ */
+import { USD } from '../../money/usd.js';
 import type { ChildSlot } from '../children/slots.js';
 
 export interface Best {
@@ -25,4 +28,21 @@ export function fasterOf(best: Best | undefined, slot: ChildSlot): Best | undefi
   if (rate === undefined) return best;
   const isBetter = best === undefined || rate > best.rate || (rate === best.rate && slot.index < best.index);
   return isBetter ? { index: slot.index, rate } : best;
+}
+
+export interface Cheapest {
+  readonly index: number;
+  readonly costUSD: string;
+}
+
+/** The cheaper one; of two that cost as much the lower index. Only cells that have succeeded are compared. */
+export function cheaperOf(
+  best: Cheapest | undefined,
+  { index, phase, detail: { costUSD } }: ChildSlot,
+): Cheapest | undefined {
+  if (phase !== 'Succeeded' || costUSD === undefined) return best;
+  if (best === undefined) return { index, costUSD };
+  const [cost, least] = [new USD(costUSD), new USD(best.costUSD)];
+  const isBetter = cost.lt(least) || (!cost.gt(least) && index < best.index);
+  return isBetter ? { index, costUSD } : best;
 }

@@ -1,6 +1,7 @@
 /** What each message means in each state of an Attempt: its table of transitions, and that only its own epoch counts. Pure. */
 import test from 'ava';
 import { attemptKind } from '../../../src/kinds/attempt/index.js';
+import { payerAnnotations } from '../../../src/kinds/attempts/payer.js';
 import type { AttemptStatus } from '../../../src/kinds/attempt/schema.js';
 import { WORK_FINALIZER } from '../../../src/kinds/attempt/state.js';
 import type { Message } from '../../../src/kinds/machine.js';
@@ -352,5 +353,24 @@ test('nothing more comes of an Attempt once it has ended and nothing is left of 
   for (const phase of ['Queued', 'Provisioning', 'Running'] as const) {
     t.false(over(phase));
     t.false(over(phase, { acquiredTime, deletionProvenTime: acquiredTime }));
+  }
+});
+
+test('an Attempt waits for its place in the turn of the object at the top, so that all cells of a Sweep have one', (t) => {
+  const costs = [
+    { uid: 'owner-uid', kind: 'Job', project: 'a', name: 'owner' },
+    { uid: 'sweep-uid', kind: 'Sweep', project: 'a', name: 'above' },
+  ];
+  const annotations = payerAnnotations({ project: 'a', labels: {}, costs });
+  for (const [metadata, kind, name] of [
+    [{ annotations }, 'Sweep', 'above'],
+    [{}, 'Job', 'owner'],
+  ] as const) {
+    const decision = ask(attemptKind, attempt('queued', metadata), { type: 'Activated' });
+    const volatile = decision.outcome === 'Volatile' ? decision.volatile : [];
+    const wanted = volatile.flatMap((effect) =>
+      effect.type === 'Tell' && effect.message.type === 'PlaceWanted' ? [effect.message.owner] : [],
+    );
+    t.deepEqual(wanted, [{ org: 'o-1', kind, project: 'a', name }]);
   }
 });
