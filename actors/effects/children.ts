@@ -150,7 +150,18 @@ async function patchChild(
 /** Whether the object that asked still exists, as the same incarnation. */
 export async function stands(row: StoredEffects, deps: ChildrenDeps): Promise<boolean> {
   const owner = await deps.read(row.address);
-  return owner !== undefined && decodeObject(owner).metadata.uid === row.uid;
+  return owner !== undefined && uidOf(owner) === row.uid;
+}
+
+/** An owner of thousands is asked for twice by each of them: its body, which is large then, is decoded once per version. */
+const uids = new WeakMap<Buffer, string>();
+
+function uidOf(body: Buffer): string {
+  const known = uids.get(body);
+  if (known !== undefined) return known;
+  const { uid } = decodeObject(body).metadata;
+  uids.set(body, uid);
+  return uid;
 }
 
 async function deleteChild(

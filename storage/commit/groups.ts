@@ -3,9 +3,10 @@
  * most once; a later one of them waits for the group after, and nothing overtakes another of its own org but that.
  *
  * When more wait than fit, orgs take turns: one commit of each, then a second of each, those first whose last turn is
- * longest ago. So an org with thousands that wait holds up a commit of another org by one group.
+ * longest ago. So an org with thousands that wait holds up a commit of another org by one group. The Nodes take turns of
+ * their own: every org waits for what they grant, whichever org they stand in.
  */
-import { orgOf, type Queued } from './queued-commit.js';
+import { turnsOf, type Queued } from './queued-commit.js';
 
 /** Commits per transaction: beyond it p50 grows and throughput does not (measured). */
 const MOST_MEMBERS = 64;
@@ -41,15 +42,15 @@ export function openGroups<One extends Queued>(): Groups<One> {
   function takeByTurns(waiting: readonly One[]): One[] {
     const queues = new Map<string, One[]>();
     for (const queued of waiting) {
-      const others = queues.get(orgOf(queued));
-      if (others === undefined) queues.set(orgOf(queued), [queued]);
+      const others = queues.get(turnsOf(queued));
+      if (others === undefined) queues.set(turnsOf(queued), [queued]);
       else others.push(queued);
     }
     const turnOf = (org: string): number => lastTurns.get(org) ?? 0;
     const orgs = [...queues.keys()].toSorted((a, b) => turnOf(a) - turnOf(b));
     const group = take(rounds(orgs.map((org) => queues.get(org) ?? [])));
     number += 1;
-    const served = new Set(group.map(orgOf));
+    const served = new Set(group.map(turnsOf));
     lastTurns = new Map(orgs.map((org) => [org, served.has(org) ? number : turnOf(org)]));
     return group;
   }
@@ -80,7 +81,7 @@ function allFit(waiting: readonly Queued[]): boolean {
 
 function ofOneOrg(waiting: readonly Queued[]): boolean {
   const [first] = waiting;
-  return first === undefined || waiting.every((queued) => orgOf(queued) === orgOf(first));
+  return first === undefined || waiting.every((queued) => turnsOf(queued) === turnsOf(first));
 }
 
 /** The first of each queue, then the second of each that has one, and so on. */

@@ -32,8 +32,14 @@ export interface QueuedLedger {
   resolve(result: LedgerResult): void;
 }
 
-export function orgOf(queued: Queued): string {
-  return queued.type === 'Object' ? queued.request.address.org : queued.org;
+/** No org's id: it has a slash. */
+const NODES = 'nodes/';
+
+/** With whom it takes turns when more wait than fit: its org; the Nodes among themselves. */
+export function turnsOf(queued: Queued): string {
+  if (queued.type === 'Ledger') return queued.org;
+  const { kind, org } = queued.request.address;
+  return kind === 'Node' ? NODES : org;
 }
 
 export function commitsOf(batch: readonly Queued[]): readonly QueuedCommit[] {
