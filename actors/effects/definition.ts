@@ -27,7 +27,7 @@ export interface EffectTry {
 
 export interface LaterEffectDefinition<Type extends LaterEffect['type'], Deps> {
   /** Where its first try runs. */
-  readonly pool: PoolName;
+  readonly pool: PoolName | ((effect: EffectOf<Type>) => PoolName);
   /** Effects of one object in the same lane keep their order; other lanes do not wait for them. `asking` is the object. */
   readonly laneOf: (effect: EffectOf<Type>, asking: Address) => string;
   /** True when this effect makes `earlier`, which is before it in its lane, needless: that one ends at once, in its own way. */

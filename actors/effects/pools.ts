@@ -17,6 +17,7 @@ import { overrules, poolOf } from './table.js';
 
 export interface Lane {
   readonly key: string;
+  /** Whose turns it takes. */
   readonly org: string;
   readonly queue: EffectTask[];
   /** Of the first task. */

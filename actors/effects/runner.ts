@@ -15,6 +15,7 @@
  */
 import { addressKey, type Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
+import { turnsOf } from '../../src/kinds/node/local.js';
 import type { Pending, StoredEffects } from '../../storage/store.js';
 import { delay } from '../wait.js';
 import { openDeferredEffects, type DeferredTarget } from './deferred-effects.js';
@@ -123,7 +124,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
       pools.overrule(lane, task);
     } else {
       lane = {
-        ...{ key, org: task.row.address.org, queue: [task], tries: 0, overruled: false, parked: false },
+        ...{ key, org: turnsOf(task.row.address), queue: [task], tries: 0, overruled: false, parked: false },
         continues: undefined,
         triedAt: Date.now(),
         state: { at: 'New' },

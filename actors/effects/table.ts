@@ -23,7 +23,8 @@ export interface EffectDeps extends ChildrenDeps, WorkDeps, Omit<CountDeps, 'mes
 
 const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<Type, EffectDeps> } = {
   Tell: {
-    pool: 'general',
+    // A place that is given back ends work: others wait for it.
+    pool: ({ message }) => (message.type === 'PlaceReleased' ? 'ends' : 'general'),
     laneOf: ({ to }) => addressKey(to),
     run: (row, { to, uid, message }, { tell }) => tell(row, to, uid, message),
   },
@@ -76,7 +77,8 @@ export function targetOf(asking: Address, effect: LaterEffect): string {
 }
 
 export function poolOf(effect: LaterEffect): PoolName {
-  return definitionOf(effect).pool;
+  const { pool } = definitionOf(effect);
+  return typeof pool === 'function' ? pool(effect) : pool;
 }
 
 /** True when `later`, which came behind `earlier` in its lane, makes it needless. */

@@ -1,5 +1,6 @@
 /** What waits in the committer, from the request to its answer: commits of objects, and operations of the ledger that have none. */
 import { addressKey } from '../../src/api/address.js';
+import { turnsOf as turnsOfObject } from '../../src/kinds/node/local.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
 import type { CommitRequest, CommitResult, LedgerResult } from './request.js';
 
@@ -32,14 +33,9 @@ export interface QueuedLedger {
   resolve(result: LedgerResult): void;
 }
 
-/** No org's id: it has a slash. */
-const NODES = 'nodes/';
-
-/** With whom it takes turns when more wait than fit: its org; the Nodes among themselves. */
+/** With whom it takes turns when more wait than fit. */
 export function turnsOf(queued: Queued): string {
-  if (queued.type === 'Ledger') return queued.org;
-  const { kind, org } = queued.request.address;
-  return kind === 'Node' ? NODES : org;
+  return queued.type === 'Ledger' ? queued.org : turnsOfObject(queued.request.address);
 }
 
 export function commitsOf(batch: readonly Queued[]): readonly QueuedCommit[] {

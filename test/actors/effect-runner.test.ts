@@ -2,6 +2,7 @@ import test from 'ava';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEffectRunner } from '../../actors/effects/runner.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
+import { LOCAL_NODE } from '../../src/kinds/node/local.js';
 import type { StoredEffects } from '../../storage/store.js';
 import { aborted, bench, row, tell, until } from './effect-bench.js';
 import { THING } from './support.js';
@@ -302,4 +303,31 @@ test('an effect that waits for the volatile messages to a target goes on when th
   open();
   await until(() => runner.tasks === 0);
   t.deepEqual(done, [2, 1]);
+});
+
+test('what a Node grants, and a place that is given back, wait behind none of the thousands that the org of the Node has', async (t) => {
+  const carried: string[] = [];
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const { runner } = bench(async ({ row: { address }, effect }) => {
+    if (address.name.startsWith('many')) await held;
+    else carried.push(effect.type === 'Tell' ? effect.message.type : effect.type);
+    return { outcome: 'Done' };
+  });
+  const of = (version: number, name: string, effect: LaterEffect): StoredEffects => ({
+    ...row(version, effect),
+    uid: `${version}`,
+    address: { ...LOCAL_NODE, kind: 'Thing', name },
+  });
+  for (let n = 1; n <= 1_000; n += 1) runner.take(of(n, `many-${n}`, tell(`other-${n}`)));
+  const message = { type: 'PlaceReleased' } as const;
+  runner.take(of(1_001, 'ended', { type: 'Tell', to: LOCAL_NODE, message }));
+  await until(() => carried.includes('PlaceReleased'));
+  runner.take({ ...row(1_002, tell('granted')), uid: 'node', address: LOCAL_NODE });
+  await until(() => carried.length === 2);
+  runner.take(of(1_003, 'last', tell('others')));
+  await sleep(0);
+  t.is(carried.length, 2);
+  release();
+  await until(() => carried.length === 3);
 });
