@@ -4,6 +4,7 @@
  */
 import { addressKey, type Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
+import type { ObjectMessage } from '../../src/kinds/object-message.js';
 import { createChildEffect, deleteChildEffect, patchChildEffect, type ChildrenDeps } from './children.js';
 import { collectChildrenEffect, collectProjectEffect } from './collect.js';
 import { countPlacesEffect, type CountDeps } from './count-places.js';
@@ -23,8 +24,7 @@ export interface EffectDeps extends ChildrenDeps, WorkDeps, Omit<CountDeps, 'mes
 
 const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<Type, EffectDeps> } = {
   Tell: {
-    // A place that is given back ends work: others wait for it.
-    pool: ({ message }) => (message.type === 'PlaceReleased' ? 'ends' : 'general'),
+    pool: ({ message }) => (movesPlace(message) ? 'ends' : 'general'),
     laneOf: ({ to }) => addressKey(to),
     run: (row, { to, uid, message }, { tell }) => tell(row, to, uid, message),
   },
@@ -62,6 +62,11 @@ const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<T
     },
   },
 };
+
+/** A place that is given, or given back. What tells thousands why they wait, or that they wait no longer, must not hold it up. */
+function movesPlace(message: ObjectMessage): boolean {
+  return message.type === 'PlaceGranted' || (message.type === 'PlaceReleased' && message.waited !== true);
+}
 
 export function carryOut({ row, effect }: EffectTask, deps: EffectDeps, attempt: EffectTry): Promise<EffectStep> {
   return definitionOf(effect).run(row, effect, deps, attempt);

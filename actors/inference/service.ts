@@ -303,7 +303,12 @@ function checkEndpoint({ name, credential }: Caller, { address, state, allowedKe
   });
 }
 
-function forbidden({ name }: Caller, project: string): Error {
+/** `project`: '' where the request has not named one yet. */
+export function forbidden({ name }: Caller, project: string): Error {
+  if (project === '')
+    return refuse('Forbidden', `${name} needs the scope ${INVOKE}`, {
+      fix: `Use a key that carries the scope ${INVOKE}.`,
+    });
   return refuse('Forbidden', `${name} needs the scope ${INVOKE} in project "${project}"`, {
     fix: `Use a key that carries the scope ${INVOKE} in project "${project}", or name an InferenceEndpoint of another one: "model": "endpoint/<project>/<name>".`,
   });

@@ -2,7 +2,7 @@
  * Files for what a request brings that is too large for memory, and is read more than once: it is sent to one upstream after the other. They have no
  * name: what was written is gone with the request, and with the process.
  *
- * I10: MOST_FILES at once, half of them of one org; further ones are refused (429). The caller bounds their bytes; the disk keeps its reserve.
+ * I10: MOST_FILES at once, of one org as many as it leaves free; further ones are refused (429). The caller bounds their bytes; the disk keeps its reserve.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, statfs, unlink, type FileHandle } from 'node:fs/promises';
@@ -11,7 +11,6 @@ import type { Readable } from 'node:stream';
 import { refuse } from '../../src/api/refusal.js';
 
 const MOST_FILES = 256;
-const MOST_OF_ORG = MOST_FILES / 2;
 
 export interface SpooledFile {
   /** At the end. */
@@ -35,7 +34,7 @@ export function openSpool(directory: string, reserve: number): Spool {
   return {
     async open(org) {
       const own = orgs.get(org) ?? 0;
-      if (all >= MOST_FILES || own >= MOST_OF_ORG)
+      if (own >= MOST_FILES - all)
         throw refuse('TooManyRequests', 'too many files are on their way to models at once', { retryAfterSeconds: 1 });
       all += 1;
       orgs.set(org, own + 1);

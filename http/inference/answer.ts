@@ -8,6 +8,7 @@ import type {
   UpstreamError,
 } from '../../src/engines/inference/dialects/dialect.js';
 import type { Forwarded } from '../../src/engines/inference/router.js';
+import type { Usage } from '../../src/money/model-prices.js';
 import { showUSD } from '../../src/money/usd.js';
 import type { AdmittedRequest } from '../../actors/inference/service.js';
 import type { Exchange } from '../exchange.js';
@@ -68,14 +69,21 @@ export async function answerWhole(
   opened.ended(read !== undefined && read.error === undefined ? 'Whole' : 'Broken');
   if (read === undefined || read.error !== undefined) throw failed(read?.error);
   // A client that has left pays for what was produced for it. A count of tokens has used none, and is no error.
-  const used =
-    read.usage === undefined ? estimatedUsage(estimate, read.outputBytes) : completeUsage(read.usage, estimate);
+  const used = usedBy(read, estimate);
   const charged = admitted.end(operation === '/v1/messages/count_tokens' ? read.usage : used);
+  x.res.setHeader('x-svc-cost-usd', showUSD(charged));
   // As of a stream: what it made beyond what was held is the service's, and goes to nobody.
   if (used.outputTokens > estimate.mostOutputTokens) throw pastBound();
   headers['content-type'] = JSON_TYPE;
-  headers['x-svc-cost-usd'] = showUSD(charged);
   reply(x, 200, read.translated ?? bytes, headers);
+}
+
+/** By its usage, where there is one. None for a text that is there is no report of it, as in a stream. */
+function usedBy({ usage, outputBytes }: ReadAnswer, estimate: Estimate): Usage {
+  const counted = estimatedUsage(estimate, outputBytes);
+  if (usage === undefined) return counted;
+  const told = completeUsage(usage, estimate);
+  return told.outputTokens === 0 && outputBytes > 0 ? { ...told, outputTokens: counted.outputTokens } : told;
 }
 
 /** Throws a RangeError for one that is too large. */

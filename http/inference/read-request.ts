@@ -11,7 +11,7 @@ import {
   type ModelForm,
   translateRequest,
 } from '../../src/engines/inference/dialects/translate.js';
-import type { CountedRequest } from '../../src/engines/inference/tokens/count.js';
+import { type CountedRequest, digitsOf } from '../../src/engines/inference/tokens/count.js';
 import { copyTogether } from '../copy-in-turns.js';
 import type { Exchange } from '../exchange.js';
 import type { ServerContext } from '../server-context.js';
@@ -23,7 +23,7 @@ export const MOST_BODY = 32 * 2 ** 20;
 
 export interface ReadCall {
   readonly request: CountedRequest;
-  /** Of the body. */
+  /** Of the body, as it came and at least as many as go on: numbers may be written longer. */
   readonly bytes: number;
   /** The body for an upstream of its own dialect that calls the model so; a promise of a large one. */
   encode(model: string, form: Pick<ModelForm, 'maxTokensMember'>): Buffer | Promise<Buffer>;
@@ -66,7 +66,7 @@ export function readBytes(
   const { request } = understood;
   const dialect = dialectFor(operation);
   return {
-    ...{ request, bytes: bytes.length, forget: () => undefined },
+    ...{ request, bytes: bytes.length + digitsOf(request.body), forget: () => undefined },
     encode: (model, { maxTokensMember }) => dialect.encodeRequest(request, model, maxTokensMember),
     translate(to, form) {
       const translated = translateRequest(chatOf(operation), request.body, to, { ...form, stream: request.stream });
@@ -92,7 +92,7 @@ async function readInThread(
   let kept: Written | undefined = large;
   return {
     request: { ...summary, texts: () => texts },
-    bytes: length,
+    bytes: Math.max(length, written.length),
     encode(model, { maxTokensMember }) {
       if (kept === undefined) throw new Error('the body was let go before it was sent');
       const most = dialectFor(operation).maxTokensOf(summary);

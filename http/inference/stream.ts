@@ -2,7 +2,7 @@
  * Hands a stream of an upstream on to the client as it comes, frame by frame, and charges what was produced.
  *
  * - The client's disconnect gives up the upstream, but for a last word: usage comes behind it, and tells of reasoning that was not shown, so
- *   the upstream is read on while it says next to nothing more, READ_ON_MS at most. A client that reads slowly holds the upstream back (I10:
+ *   the upstream is read on while it says next to nothing more, READ_ON.ms at most. A client that reads slowly holds the upstream back (I10:
  *   one chunk and what the socket takes wait here), and is cut when it takes nothing.
  * - A stream that does not come to its own end is ended by the dialect's error, never cleanly.
  * - An upstream that goes past what the request was admitted for is cut; what it made beyond that is the service's.
@@ -43,9 +43,14 @@ const MOST_SILENT_BYTES = 16 * 2 ** 20;
 /** And of all of it, for each token that it was admitted for: a token with the likelihoods of twenty others has 3 KiB. */
 const MOST_BYTES_A_TOKEN = 8 * 1024;
 /** After the client has left: for so long (ms), and while no more than so many bytes are generated. */
-const READ_ON_MS = 2_000;
-const READ_ON_BYTES = 64;
+const READ_ON: ReadOn = { ms: 2_000, bytes: 64 };
 const FRAMES = { mostLineBytes: 16 * 2 ** 20, mostFrameBytes: 16 * 2 ** 20 };
+
+export interface ReadOn {
+  readonly ms: number;
+  /** Of output that is generated meanwhile. */
+  readonly bytes: number;
+}
 
 export interface StreamedAnswer extends Pick<
   WholeAnswer,
@@ -54,6 +59,8 @@ export interface StreamedAnswer extends Pick<
   follow(options: FollowOptions): StreamFollower;
   readonly project: string;
   readonly outputTokens: number;
+  /** How far it is read on when the client has left, where the end tells what it has cost; absent: READ_ON. */
+  readonly readOn?: ReadOn | undefined;
   /** Gives the upstream up. */
   abort(): void;
 }
@@ -70,7 +77,7 @@ export async function answerStream(
   const follower = answer.follow({ costOf, counted });
   const decoder = openSseDecoder(FRAMES);
   const out = new Outflow(x.res);
-  const client = followClient(x.res, () => follower.outputBytes, abort);
+  const client = followClient(x.res, () => follower.outputBytes, { readOn: answer.readOn ?? READ_ON, abort });
   let stopped: Refusal | undefined;
   let upstreamFault: Refusal | undefined;
   const begunAt = performance.now();
@@ -185,12 +192,16 @@ interface FollowedClient {
   forget(): void;
 }
 
-function followClient(res: Writable, outputBytes: () => number, abort: () => void): FollowedClient {
+function followClient(
+  res: Writable,
+  outputBytes: () => number,
+  { readOn: { ms, bytes }, abort }: { readonly readOn: ReadOn; readonly abort: () => void },
+): FollowedClient {
   let leftAt: number | undefined;
-  let readOn: NodeJS.Timeout | undefined;
+  let cut: NodeJS.Timeout | undefined;
   const left = (): void => {
     leftAt = outputBytes();
-    readOn = setTimeout(abort, READ_ON_MS);
+    cut = setTimeout(abort, ms);
   };
   if (res.destroyed) left();
   else res.once('close', left);
@@ -198,10 +209,10 @@ function followClient(res: Writable, outputBytes: () => number, abort: () => voi
     get hasLeft() {
       return leftAt !== undefined;
     },
-    isDone: () => leftAt !== undefined && outputBytes() - leftAt > READ_ON_BYTES,
+    isDone: () => leftAt !== undefined && outputBytes() - leftAt > bytes,
     forget() {
       res.off('close', left);
-      clearTimeout(readOn);
+      clearTimeout(cut);
     },
   };
 }

@@ -136,8 +136,8 @@ export type ObjectMessage =
   | { readonly type: 'PlaceGranted'; readonly offering: string; readonly regionClass: string }
   /** Node → Attempt: not yet, and why. */
   | { readonly type: 'PlaceDenied'; readonly reason: string; readonly final: boolean }
-  /** Attempt → Node: my work is proven gone, the place is free. */
-  | { readonly type: 'PlaceReleased' }
+  /** Attempt → Node: my work is proven gone, the place is free. `waited`: I only waited for one, so nobody waits for this. */
+  | { readonly type: 'PlaceReleased'; readonly waited?: true }
   /** Runtime → Node: what the engine of this machine has now. Told at start, on every change and about once a minute. */
   | {
       readonly type: 'NodeObserved';

@@ -1,6 +1,7 @@
 /** Sound: recordings that are written down and texts that are spoken, by the official client, at the price that the model says. */
 import test from 'ava';
-import { toFile } from 'openai';
+import { connect } from 'node:net';
+import { APIError, toFile } from 'openai';
 import { showUSD, USD } from '../../src/money/usd.js';
 import { textAt, valueAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
@@ -82,22 +83,52 @@ test.serial(
       .create({ file: await toFile(wav(1), 'a.wav'), model: 'hears-seconds' })
       .withResponse();
     t.is(brief.response.headers.get('x-svc-cost-usd'), '0.02');
-    // Nothing is reported: what the samples take. More is reported than can be: what was held.
+    // More is reported than can be: what was held is charged, and nobody gets it.
+    upstreams.on('hears-seconds', (response) => json(response, 200, { text: 'much', duration: 5_000 }));
+    const long = await t.throwsAsync(
+      client.audio.transcriptions.create({ file: await toFile(sound, 'a.wav'), model: 'endpoint/hears' }),
+      { instanceOf: APIError },
+    );
+    t.is(long?.status, 402);
+    t.is(long?.headers?.get('x-svc-cost-usd'), '0.10006', 'ten seconds, and a header that counts as sound');
+    t.is(await settledCost(service, uid), '0.17006');
+    // What breaks off in the middle costs nothing.
     upstreams.on(
       'hears-seconds',
-      (response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end('Hello\n'),
+      (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"text":"Hel'),
     );
-    const plain = await client.audio.transcriptions
-      .create({ file: await toFile(sound, 'a.wav'), model: 'hears-seconds', response_format: 'text' })
-      .withResponse();
-    t.is(plain.data, 'Hello\n');
-    t.is(plain.response.headers.get('x-svc-cost-usd'), '0.10006', 'ten seconds, and a header that counts as sound');
-    upstreams.on('hears-seconds', (response) => json(response, 200, { text: '', duration: 5_000 }));
-    const long = await client.audio.transcriptions
-      .create({ file: await toFile(sound, 'a.wav'), model: 'hears-seconds' })
-      .withResponse();
-    t.is(long.response.headers.get('x-svc-cost-usd'), '0.10006');
-    await until('the status shows it', async () => (await usageOf(owner, 'hears')).requests === 1);
+    await t.throwsAsync(
+      client.audio.transcriptions.create({ file: await toFile(sound, 'a.wav'), model: 'endpoint/hears' }),
+    );
+    t.is(await settledCost(service, uid), '0.17006');
+    await until('the status shows it', async () => (await usageOf(owner, 'hears')).requests >= 3);
+  },
+);
+
+test.serial(
+  'the seconds are told whatever form is asked for: a text comes as JSON first, subtitles have their times, and else the file tells',
+  async (t) => {
+    const { owner, upstreams } = gateway;
+    const client = openaiOf(owner, owner.key);
+    const send = async (response_format: 'text' | 'srt' | 'vtt' | 'json', bytes: Buffer = Buffer.alloc(8_000, 1)) =>
+      client.audio.transcriptions
+        .create({ file: await toFile(bytes, 'a.ogg'), model: 'hears-seconds', response_format })
+        .withResponse();
+    const says = (type: string, text: string): void =>
+      upstreams.on('hears-seconds', (response) => void response.writeHead(200, { 'content-type': type }).end(text));
+    says('application/json', JSON.stringify({ text: 'Hello', usage: { type: 'duration', seconds: 9 } }));
+    const text = await send('text');
+    t.is(text.data, 'Hello\n');
+    t.is(text.response.headers.get('content-type'), 'text/plain; charset=utf-8');
+    t.is(text.response.headers.get('x-svc-cost-usd'), '0.09');
+    t.regex(upstreams.seen('hears-seconds').at(-1)?.text ?? '', /name="response_format"\r\n\r\njson\r\n/);
+    says('text/plain', '1\n00:00:00,000 --> 00:00:04,000\nHel\n\n2\n00:00:04,000 --> 00:00:12,500\nlo\n');
+    t.is((await send('srt')).response.headers.get('x-svc-cost-usd'), '0.125');
+    says('text/vtt', 'WEBVTT\n\n00:00.000 --> 00:11.000\nHello\n');
+    t.is((await send('vtt')).response.headers.get('x-svc-cost-usd'), '0.11');
+    says('application/json', JSON.stringify({ text: 'Hello' }));
+    t.is((await send('json')).response.headers.get('x-svc-cost-usd'), '0.02', 'a second for each 4,000 bytes');
+    t.is((await send('json', wav(10))).response.headers.get('x-svc-cost-usd'), '0.10006', 'what its samples take');
   },
 );
 
@@ -220,6 +251,8 @@ test.serial(
       [{ file, model: 'hears-seconds', Model: 'x' }, 400, 'Model'],
       [{ file: new Blob([]), model: 'hears-seconds' }, 400, 'file'],
       [{ sound: file, model: 'hears-seconds' }, 400, 'file'],
+      [{ file, model: 'hears-seconds', stream: 'True' }, 400, 'stream'],
+      [{ file, model: 'hears-seconds', stream: '1' }, 400, 'stream'],
     ];
     for (const [fields, status, param] of cases) {
       const answer = await send(fields);
@@ -227,6 +260,13 @@ test.serial(
       t.is(answer.status, status, `${label}: ${JSON.stringify(answer.body)}`);
       t.is(valueAt(answer.body, 'error', 'param') as string | null, param, label);
     }
+    const twice = new FormData();
+    for (const stream of ['true', 'false']) twice.append('stream', stream);
+    const refused = await fetch(new URL(TRANSCRIPTIONS, owner.url), {
+      ...{ method: 'POST', headers: { authorization: `Bearer ${owner.key}` }, body: twice },
+    });
+    t.is(refused.status, 400);
+    t.is(textAt(await refused.json(), 'error', 'param'), 'stream');
     const plain = await owner.post(TRANSCRIPTIONS, { model: 'hears-seconds' });
     t.is(plain.status, 415, plain.text);
     const broken = await fetch(new URL(TRANSCRIPTIONS, owner.url), {
@@ -238,11 +278,84 @@ test.serial(
       [{ model: 'speaks-characters', voice: 'a' }, 'input'],
       [{ model: 'speaks-characters', input: '' }, 'input'],
       [{ model: 'speaks-characters', input: 'a', stream_format: 'x' }, 'stream_format'],
+      [{ model: 'speaks-characters', input: 'a', ref_audio: 'http://10.0.0.1/a.wav' }, 'ref_audio'],
       [{ model: 'hears-seconds', input: 'a' }, 'model'],
     ] as const) {
       const answer = await owner.post(SPEECH, body);
       t.is(answer.status, 400, answer.text);
       t.is(textAt(answer.body, 'error', 'param'), param);
     }
+  },
+);
+
+test.serial(
+  'forms that end with their connection keep no place: after hundreds of them, the next recording is taken',
+  async (t) => {
+    const { owner, upstreams } = gateway;
+    upstreams.on('hears-seconds', (response) => json(response, 200, { text: 'Hello', duration: 1 }));
+    const { hostname, port } = new URL(owner.url);
+    // One byte is announced: what comes behind it is no request, and ends the connection while the file is opened.
+    const request = [
+      `POST ${TRANSCRIPTIONS} HTTP/1.1`,
+      ...['Host: localhost', `Authorization: Bearer ${owner.key}`, 'Content-Length: 1'],
+      ...['Content-Type: multipart/form-data; boundary=X', '', '--X'],
+    ].join('\r\n');
+    const send = (): Promise<void> =>
+      new Promise((resolve) => {
+        const socket = connect(Number(port), hostname, () => socket.write(request));
+        socket.on('error', () => undefined).on('close', () => resolve());
+        socket.resume();
+      });
+    for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 30 }, send));
+    const answer = await openaiOf(owner, owner.key).audio.transcriptions.create({
+      file: await toFile(wav(1), 'a.wav'),
+      model: 'hears-seconds',
+    });
+    t.is(answer.text, 'Hello');
+  },
+);
+
+test.serial(
+  'who leaves a transcription pays for the recording that was taken, and who leaves speech for the sound until then',
+  async (t) => {
+    const { owner, service, upstreams } = gateway;
+    upstreams.on('hears-seconds', (response) => {
+      streamHead(response);
+      response.write(frame({ type: 'transcript.text.delta', delta: 'Hello '.repeat(50) }));
+      // Behind more output than a chat is read on for.
+      void until('the client has left', () => left).then(() => {
+        response.write(frame({ type: 'transcript.text.delta', delta: 'world '.repeat(50) }));
+        response.end(frame({ type: 'transcript.text.done', text: '', usage: { type: 'duration', seconds: 9 } }));
+      });
+    });
+    let left = false;
+    const uid = await makeEndpoint(owner, 'left-hearing', { model: 'hears-seconds', limits: NO_LIMITS });
+    const form = new FormData();
+    form.set('file', new Blob([new Uint8Array(wav(10))]), 'a.wav');
+    form.set('model', 'endpoint/left-hearing');
+    form.set('stream', 'true');
+    const abort = new AbortController();
+    const answer = await fetch(new URL(TRANSCRIPTIONS, owner.url), {
+      ...{ method: 'POST', body: form, signal: abort.signal, headers: { authorization: `Bearer ${owner.key}` } },
+    });
+    await answer.body?.getReader().read();
+    abort.abort();
+    left = true;
+    t.is(await settledCost(service, uid), '0.09');
+
+    upstreams.on('speaks-tokens', (response) => {
+      streamHead(response);
+      response.write(frame({ type: 'speech.audio.delta', audio: Buffer.alloc(40_000).toString('base64') }));
+    });
+    const speaking = await makeEndpoint(owner, 'left-speaking', { model: 'speaks-tokens', limits: NO_LIMITS });
+    const asked = { model: 'endpoint/left-speaking', input: 'x'.repeat(400), voice: 'a', stream_format: 'sse' };
+    const stream = await openStream(owner, SPEECH, asked);
+    await until('sound has come', () => stream.text().length > 40_000);
+    stream.leave();
+    const cost = new USD(await settledCost(service, speaking));
+    t.true(
+      cost.billionths >= new USD(priceOf(0, 100).toFixed()).billionths,
+      `${showUSD(cost)}: 40,000 bytes of MP3 are a hundred tokens`,
+    );
   },
 );

@@ -12,6 +12,9 @@ const MOST_FIELD = 64 * 1024;
 export const MOST_FILE = 100 * 2 ** 20;
 const IDLE_MS = 60_000;
 
+/** Of clients' libraries: a list is one field for each entry. */
+const LISTS = /\[\]$/;
+
 export interface Form {
   readonly fields: readonly (readonly [name: string, value: string])[];
   readonly file: { readonly field: string; readonly name: string; readonly type: string; readonly bytes: number };
@@ -65,6 +68,8 @@ function parse(x: Exchange, type: string, write: (chunk: Uint8Array) => Promise<
     parser.on('field', (name, value, isNameCut, isCut) => {
       if (isNameCut || isCut)
         bad(`the field ${name.slice(0, 64)} is longer than ${MOST_FIELD} bytes`, name.slice(0, 64));
+      else if (!LISTS.test(name) && fields.some(([other]) => other === name))
+        bad(`the field ${name.slice(0, 64)} is there twice: servers differ in which they take`, name.slice(0, 64));
       else fields.push([name, value]);
     });
     parser.on('fieldsLimit', () => bad(`the form has more than ${MOST_FIELDS} fields`));
@@ -94,8 +99,13 @@ function parse(x: Exchange, type: string, write: (chunk: Uint8Array) => Promise<
         else resolve({ fields, file });
       }, fail);
     });
-    x.req.once('aborted', () => fail(new Error('the client has left')));
-    x.req.once('close', () => (x.req.complete ? undefined : fail(new Error('the client has left'))));
-    x.req.pipe(parser);
+    // What has been received whole may still be lost: the connection ends with what comes behind it and is no request.
+    const gone = (): void => {
+      if (!x.req.readableEnded) fail(new Error('the client has left'));
+    };
+    x.req.once('close', gone);
+    // It may have ended while a file was being opened: then nothing more is told.
+    if (x.req.destroyed) gone();
+    else x.req.pipe(parser);
   });
 }

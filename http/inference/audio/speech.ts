@@ -26,9 +26,21 @@ const MOST_BODY = 2 ** 20;
 const MOST_CHARACTERS = 100_000;
 /** Where the Model does not say how many tokens it gives. */
 const MOST_OUTPUT = 32_768;
+/**
+ * Of sound, where nobody has told its tokens, since its client has left: so few that one who leaves saves nothing by it. By
+ * `response_format`; the least of them where it is another.
+ */
+const BYTES_A_TOKEN: ReadonlyMap<unknown, number> = new Map([
+  ...([
+    ['pcm', 2_000],
+    ['wav', 2_000],
+    ['flac', 800],
+    ['mp3', 400],
+    [undefined, 400],
+  ] as const),
+]);
+const LEAST_BYTES_A_TOKEN = 100;
 /** More bytes than so many a character no format of speech takes; and for what stands around. */
-/** Of sound, where nobody has told its tokens. */
-const BYTES_A_TOKEN = 800;
 const BYTES_A_CHARACTER = 64 * 1024;
 const AROUND = 2 ** 20;
 
@@ -73,7 +85,15 @@ export async function serveSpeech(
     measured.opened(performance.now() - x.startedAt);
     const { class: upstreamClass } = opened;
     const headers = answeredHeaders(x, OPENAI, { target, admitted, upstreamClass, now: context.clock() });
-    const answer = { opened, headers, admitted, ask, way, characters: asked.input.length };
+    const answer = {
+      opened,
+      headers,
+      admitted,
+      ask,
+      way,
+      characters: asked.input.length,
+      format: asked.body['response_format'],
+    };
     measured.ended(asked.events ? await answerEvents(x, context, target, answer) : await answerSound(x, answer));
   } finally {
     way.end();
@@ -101,7 +121,14 @@ function readAsked(x: Exchange, bytes: Buffer): Asked {
     throw badField('input', `must be a text of 1 to ${MOST_CHARACTERS} characters`);
   if (format !== undefined && format !== 'audio' && format !== 'sse')
     throw badField('stream_format', 'must be "audio" or "sse"');
+  // A server would fetch it, from inside.
+  const address = Object.keys(body).find((member) => member !== 'input' && isAddress(body[member]));
+  if (address !== undefined) throw badField(address, 'must not be an address: nothing is fetched for a request');
   return { body, model, input, events: format === 'sse' };
+}
+
+function isAddress(value: unknown): boolean {
+  return typeof value === 'string' && /^\s*[a-z][a-z0-9+.-]*:\/\//i.test(value);
 }
 
 function askOf({ price, model: { spec, name } }: InferenceTarget, { body, input, events }: Asked): Ask {
@@ -124,6 +151,7 @@ interface Speaking {
   readonly ask: Ask;
   readonly way: UnderWay;
   readonly characters: number;
+  readonly format: unknown;
 }
 
 /** Its cost is known before. Who leaves pays it: the text was given to be spoken. */
@@ -169,8 +197,9 @@ async function answerEvents(
   x: Exchange,
   context: ServerContext,
   { project, payer: { org } }: InferenceTarget,
-  { opened, headers, admitted, ask, way }: Speaking,
+  { opened, headers, admitted, ask, way, format }: Speaking,
 ): Promise<'Done' | 'Left' | 'Broken'> {
+  const bytesAToken = BYTES_A_TOKEN.get(format) ?? LEAST_BYTES_A_TOKEN;
   const follower = followAudio();
   const { costUSD } = ask;
   const charged: AdmittedRequest = {
@@ -178,7 +207,7 @@ async function answerEvents(
     progress: () => undefined,
     end(usage) {
       if (usage === undefined) return admitted.end(undefined);
-      const outputTokens = Math.min(ask.outputTokens, Math.ceil(follower.soundBytes / BYTES_A_TOKEN));
+      const outputTokens = Math.min(ask.outputTokens, Math.ceil(follower.soundBytes / bytesAToken));
       const counted = { ...ZERO_USAGE, inputTokens: estimateTokens(ask.inputTokens), outputTokens };
       return costUSD === undefined ? admitted.end(follower.used.tokens ?? counted) : admitted.charge(costUSD);
     },

@@ -4,19 +4,32 @@
  */
 import { refuse } from '../../../src/api/refusal.js';
 import { followAudio } from '../../../src/engines/inference/audio/follow.js';
-import { HEAD_BYTES, secondsOf, type Seconds } from '../../../src/engines/inference/audio/seconds.js';
+import {
+  HEAD_BYTES,
+  secondsOf,
+  secondsOfSubtitles,
+  type Seconds,
+} from '../../../src/engines/inference/audio/seconds.js';
 import { audioUseOf, NO_AUDIO_USE, type AudioUse } from '../../../src/engines/inference/audio/usage.js';
+import { isObject } from '../../../src/api/safe-value.js';
+import type { UpstreamError } from '../../../src/engines/inference/dialects/dialect.js';
 import { faultOfMember } from '../../../src/engines/inference/dialects/body.js';
 import { estimateTokens } from '../../../src/engines/inference/tokens/estimate.js';
 import { secondsCost, ZERO_USAGE } from '../../../src/money/model-prices.js';
 import { showUSD, type USD } from '../../../src/money/usd.js';
-import { INVOKE, type AdmittedRequest, type Ask, type InferenceTarget } from '../../../actors/inference/service.js';
+import {
+  forbidden,
+  INVOKE,
+  type AdmittedRequest,
+  type Ask,
+  type InferenceTarget,
+} from '../../../actors/inference/service.js';
 import type { SpooledFile } from '../../../actors/inference/spool.js';
 import type { Caller } from '../../../actors/resource-service.js';
 import type { Exchange } from '../../exchange.js';
 import { reply, type Headers } from '../../reply.js';
 import type { ServerContext } from '../../server-context.js';
-import { failed, readAll, type Opened } from '../answer.js';
+import { failed, pastBound, readAll, type Opened } from '../answer.js';
 import { answeredHeaders } from '../answered-headers.js';
 import type { InferenceCall } from '../call.js';
 import type { MeasuredRequest } from '../metrics.js';
@@ -34,11 +47,15 @@ const MOST_OUTPUT = 16_384;
 /** Of a longer answer only its beginning and its end are looked at: it would hold the event loop. */
 const PARSED = 2 ** 20;
 const LOOKED_AT = 4_096;
+/** A client that leaves pays for the whole recording, which its upstream has taken: its length comes at the end. */
+const READ_ON = { ms: 30_000, bytes: 2 ** 20 };
 
 interface Asked {
   readonly form: Form;
   readonly model: string;
   readonly stream: boolean;
+  /** The text alone is wanted. The upstream is asked for JSON, which tells the length too. */
+  readonly plain: boolean;
   readonly seconds: Seconds;
 }
 
@@ -51,14 +68,15 @@ export async function serveTranscription(
   const { caller } = x;
   const { inference } = context;
   if (caller === undefined) throw refuse('Unauthorized', 'no API key was sent');
+  if (!mayAnywhere(caller)) throw forbidden(caller, '');
   const file = await inference.spool(caller.org);
   try {
     const { asked, target, ask } = await understand(x, context, { caller, call, file, measured });
     const admitted = measured.admitted(await inference.admit(target, ask));
     const way = goUnderWay(x, context, target);
     try {
-      const { form, stream } = asked;
-      const ways = audioWay(OPERATION, (as) => formBody(named(form, as), () => file.read()));
+      const { stream } = asked;
+      const ways = audioWay(OPERATION, (as) => formBody(named(asked, as), () => file.read()));
       const forwarded = await inference.forward({
         ...{ model: target.model.name, ways, stream, tenant: target.payer.org, fetches: false },
         ...{ headers: {}, signal: way.signal, readError: OPENAI.readError },
@@ -103,8 +121,9 @@ async function understand(
     checkFields(form);
     const seconds = secondsOf(await file.head(HEAD_BYTES), form.file.bytes);
     const target = await findAudioModel(context, { caller, call, operation: OPERATION, model }, measured);
-    const stream = fieldOf(form, 'stream') === 'true';
-    return { asked: { form, model, stream, seconds }, target, ask: askOf(target, seconds) };
+    const stream = readStream(fieldOf(form, 'stream'));
+    const plain = fieldOf(form, 'response_format') === 'text';
+    return { asked: { form, model, stream, plain, seconds }, target, ask: askOf(target, seconds) };
   } catch (error) {
     context.inference.refused(caller, { endpoint: call.endpoint, model });
     throw error;
@@ -121,7 +140,14 @@ function mayAnywhere(caller: Caller): boolean {
 }
 
 function fieldOf({ fields }: Form, name: string): string | undefined {
-  return fields.findLast(([field]) => field === name)?.[1];
+  return fields.find(([field]) => field === name)?.[1];
+}
+
+/** Servers read other words as true as well, and then a stream would come where none is awaited. */
+function readStream(value: string | undefined): boolean {
+  if (value === undefined || value === 'false') return false;
+  if (value !== 'true') throw badField('stream', 'must be "true" or "false"');
+  return true;
 }
 
 function modelOf(form: Form): string {
@@ -139,9 +165,11 @@ function checkFields({ fields, file }: Form): void {
   }
 }
 
-/** With the model as this upstream calls it, once. */
-function named({ fields, file }: Form, model: string): Form {
-  return { file, fields: [['model', model], ...fields.filter(([name]) => name !== 'model')] };
+/** With the model as this upstream calls it. */
+function named({ form: { fields, file }, plain }: Asked, model: string): Form {
+  const asked = plain ? fields.filter(([name]) => name !== 'response_format') : fields;
+  const others = asked.filter(([name]) => name !== 'model');
+  return { file, fields: [['model', model], ...others, ...(plain ? [['response_format', 'json'] as const] : [])] };
 }
 
 function askOf({ price, model: { spec } }: InferenceTarget, { bound }: Seconds): Ask {
@@ -162,24 +190,36 @@ interface Writing {
   readonly asked: Asked;
 }
 
+interface Charged {
+  readonly costUSD: USD;
+  /** It tells of more than it was admitted for. */
+  readonly isPast: boolean;
+}
+
 /** By what is reported, else by our count. */
 function charge(
   { admitted, ask, target: { price }, asked: { seconds } }: Writing,
   used: AudioUse,
   outputBytes: number,
-): USD {
-  if (ask.costUSD !== undefined)
-    return admitted.charge(secondsCost(price, used.seconds ?? seconds.estimate) ?? ask.costUSD);
+): Charged {
+  if (ask.costUSD !== undefined) {
+    const cost = secondsCost(price, used.seconds ?? seconds.estimate) ?? ask.costUSD;
+    return { costUSD: admitted.charge(cost), isPast: cost.billionths > ask.costUSD.billionths };
+  }
   const counted = {
     ...ZERO_USAGE,
     inputTokens: Math.min(ask.inputTokens, Math.ceil((used.seconds ?? seconds.estimate) * TOKENS_A_SECOND.usual)),
     outputTokens: Math.min(ask.outputTokens, estimateTokens(outputBytes)),
   };
-  return admitted.end(used.tokens ?? counted);
+  const { tokens = counted } = used;
+  const isPast = tokens.inputTokens > ask.inputTokens || tokens.outputTokens > ask.outputTokens;
+  // None for a text that is there is no report.
+  const outputTokens = tokens.outputTokens === 0 ? counted.outputTokens : tokens.outputTokens;
+  return { costUSD: admitted.end({ ...tokens, outputTokens }), isPast };
 }
 
 async function answerText(x: Exchange, answer: Writing): Promise<void> {
-  const { opened, headers, way } = answer;
+  const { opened, headers, way, asked } = answer;
   let bytes: Buffer;
   try {
     bytes = await readAll(opened);
@@ -189,24 +229,46 @@ async function answerText(x: Exchange, answer: Writing): Promise<void> {
     throw why === undefined ? failed(undefined) : refuse(why.code, why.message, why);
   }
   const type = opened.headers['content-type'] ?? 'application/json';
-  const said = /json/i.test(type) ? readSaid(bytes) : { used: NO_AUDIO_USE, value: undefined };
-  const error = said.value === undefined ? undefined : OPENAI.readError(said.value);
-  opened.ended(error === undefined ? 'Whole' : 'Broken');
-  if (error !== undefined) throw failed(error);
-  headers['content-type'] = type;
-  headers['x-svc-cost-usd'] = showUSD(charge(answer, said.used, bytes.length));
-  reply(x, 200, bytes, headers);
+  const said = readSaid(bytes, /json/i.test(type));
+  opened.ended(said.outcome === 'Said' ? 'Whole' : 'Broken');
+  if (said.outcome === 'Failed') throw failed(said.error);
+  const { costUSD, isPast } = charge(answer, said.used, said.textBytes);
+  x.res.setHeader('x-svc-cost-usd', showUSD(costUSD));
+  // As of a chat: what it made beyond what was held is the service's, and goes to nobody.
+  if (isPast) throw pastBound();
+  const isText = asked.plain && said.text !== undefined;
+  headers['content-type'] = isText ? 'text/plain; charset=utf-8' : type;
+  reply(x, 200, isText ? `${said.text}\n` : bytes, headers);
 }
 
-function readSaid(bytes: Buffer): { readonly used: AudioUse; readonly value: unknown } {
-  if (bytes.length <= PARSED) {
-    const value = parsed(bytes.toString('utf8'));
-    return { used: audioUseOf(value), value };
+type Said =
+  | { readonly outcome: 'Failed'; readonly error: UpstreamError | undefined }
+  | {
+      readonly outcome: 'Said';
+      readonly used: AudioUse;
+      /** Undefined: it is not known apart. */
+      readonly text: string | undefined;
+      readonly textBytes: number;
+    };
+
+function readSaid(bytes: Buffer, isJSON: boolean): Said {
+  const about = { outcome: 'Said', text: undefined, textBytes: bytes.length } as const;
+  if (!isJSON) {
+    const end = bytes.toString('utf8', Math.max(0, bytes.length - LOOKED_AT));
+    return { ...about, used: { ...NO_AUDIO_USE, seconds: secondsOfSubtitles(end) } };
   }
-  const ends = `${bytes.toString('utf8', 0, LOOKED_AT)} ${bytes.toString('utf8', bytes.length - LOOKED_AT)}`;
-  const usage = /"usage"\s*:\s*(\{[^{}]*\})/.exec(ends)?.[1];
-  const duration = /"duration"\s*:\s*"?([\d.]+)/.exec(ends)?.[1];
-  return { used: audioUseOf({ usage: parsed(usage ?? ''), duration }), value: undefined };
+  if (bytes.length > PARSED) {
+    const ends = `${bytes.toString('utf8', 0, LOOKED_AT)} ${bytes.toString('utf8', bytes.length - LOOKED_AT)}`;
+    const usage = /"usage"\s*:\s*(\{[^{}]*\})/.exec(ends)?.[1];
+    const duration = /"duration"\s*:\s*"?([\d.]+)/.exec(ends)?.[1];
+    return { ...about, used: audioUseOf({ usage: parsed(usage ?? ''), duration }) };
+  }
+  const value = parsed(bytes.toString('utf8'));
+  if (!isObject(value)) return { outcome: 'Failed', error: undefined };
+  const error = OPENAI.readError(value);
+  if (error !== undefined) return { outcome: 'Failed', error };
+  const text = typeof value['text'] === 'string' ? value['text'] : undefined;
+  return { ...about, used: audioUseOf(value), text, ...(text !== undefined && { textBytes: Buffer.byteLength(text) }) };
 }
 
 function parsed(text: string): unknown {
@@ -224,12 +286,12 @@ async function answerEvents(x: Exchange, context: ServerContext, answer: Writing
     ...admitted,
     progress: () => undefined,
     end: (usage) =>
-      usage === undefined ? admitted.end(undefined) : charge(answer, follower.used, follower.outputBytes),
+      usage === undefined ? admitted.end(undefined) : charge(answer, follower.used, follower.outputBytes).costUSD,
   };
   way.leaveToStream();
   return answerStream(x, context, {
     ...{ dialect: OPENAI, opened, admitted: charged, headers, endedBy: way.endedBy, abort: way.abort },
     ...{ org: target.payer.org, project: target.project, outputTokens: ask.outputTokens, follow: () => follower },
-    estimate: { inputTokens: ask.inputTokens, mostOutputTokens: ask.outputTokens },
+    ...{ estimate: { inputTokens: ask.inputTokens, mostOutputTokens: ask.outputTokens }, readOn: READ_ON },
   });
 }

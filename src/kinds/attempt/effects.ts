@@ -52,6 +52,10 @@ export function releasePlace(): LaterEffect {
   return { type: 'Tell', to: LOCAL_NODE, message: { type: 'PlaceReleased' } };
 }
 
+export function stopWaiting(): LaterEffect {
+  return { type: 'Tell', to: LOCAL_NODE, message: { type: 'PlaceReleased', waited: true } };
+}
+
 export function startWork(current: This): readonly LaterEffect[] {
   const owner = ownerOf(current);
   if (owner === undefined) return [];

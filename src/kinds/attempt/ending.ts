@@ -4,7 +4,7 @@ import type { Effect } from '../effect.js';
 import type { CollectedOutput } from '../object-message.js';
 import type { WorkReport } from '../report.js';
 import { bill, releaseHold } from './billing.js';
-import { releasePlace, removeWork, tellOwner } from './effects.js';
+import { removeWork, stopWaiting, tellOwner } from './effects.js';
 import { endedUnfunded } from './funding.js';
 import { whoseFault } from './faults.js';
 import type { AttemptPhase, AttemptStatus } from './schema.js';
@@ -98,7 +98,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
   };
   const effects: Effect[] = [...tellOwner(current, last, after)];
   if (placed) effects.push(...bill(current, 'Teardown', time), removeWork(current));
-  else effects.push(...releaseHold(current, time), releasePlace());
+  else effects.push(...releaseHold(current, time), stopWaiting());
   if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
   return { status: last, private: after, effects };
 }

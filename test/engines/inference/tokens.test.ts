@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { countTokens as exactly } from 'gpt-tokenizer/encoding/o200k_base';
 import { anthropic } from '../../../src/engines/inference/dialects/anthropic/index.js';
 import { openai } from '../../../src/engines/inference/dialects/openai/index.js';
-import { inputBound, MOST_TOKENIZED_BYTES } from '../../../src/engines/inference/tokens/count.js';
+import { digitsOf, inputBound, MOST_TOKENIZED_BYTES } from '../../../src/engines/inference/tokens/count.js';
 import { estimateTokens } from '../../../src/engines/inference/tokens/estimate.js';
 import { loadTokenizer, TOKENIZERS } from '../../../src/engines/inference/tokens/tokenizers.js';
 import { requestOf } from './dialects/support.js';
@@ -112,4 +112,11 @@ test('the bound is never below what the texts of a request really have', async (
 
 test('output that nobody counted is a token for three bytes', (t) => {
   t.deepEqual([0, 1, 3, 4, 300].map(estimateTokens), [0, 1, 1, 2, 100]);
+});
+
+test('numbers count with the digits that they go on with, though a client may write them shorter', (t) => {
+  const text = `{"tools":[{"enum":[${Array.from({ length: 100 }, () => '1e20').join()}, 7, 1e3]}],"messages":["1e20"]}`;
+  const body: unknown = JSON.parse(text);
+  t.true(text.length + digitsOf(body) >= JSON.stringify(body).length);
+  t.is(digitsOf({ a: [1, 0.5, 'x'], b: null }), 0);
 });

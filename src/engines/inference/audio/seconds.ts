@@ -36,3 +36,11 @@ function wavRate(head: Buffer): number | undefined {
   const isUsual = channels >= 1 && channels <= 8 && rate >= 1_000 && rate <= 192_000 && bits >= 8 && bits <= 64;
   return isPlain && isUsual ? (channels * rate * bits) / 8 : undefined;
 }
+
+/** Until which second subtitles (SubRip or WebVTT) go, by the last of them. Undefined: there are none. */
+export function secondsOfSubtitles(text: string): number | undefined {
+  const last = [...text.matchAll(/--> *(?:(\d{1,3}):)?(\d\d):(\d\d)[.,](\d{3})/g)].at(-1);
+  if (last === undefined) return undefined;
+  const [hours, minutes, seconds, thousandths] = last.slice(1).map((part) => Number(part ?? 0));
+  return (hours ?? 0) * 3_600 + (minutes ?? 0) * 60 + (seconds ?? 0) + (thousandths ?? 0) / 1_000;
+}

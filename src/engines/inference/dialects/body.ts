@@ -19,8 +19,21 @@ const ROUTING = new Set([
   ...['headers', 'extraheaders', 'defaultheaders', 'extraquery', 'extrabody'],
   ...['models', 'modellist', 'fallbacks', 'route', 'provider', 'plugins', 'transforms', 'mockresponse'],
   // Of one's turn at a server that others use too, and of weights that it loads.
-  ...['priority', 'lorarequest'],
-  ...['chattemplate', 'kvtransferparams'],
+  ...['priority', 'lorarequest', 'lora', 'loras'],
+  ...['chattemplate', 'kvtransferparams', 'bootstraphost', 'bootstrapport', 'bootstraproom'],
+  ...['litellmparams', 'additionaldropparams', 'allowedopenaiparams', 'dropparams'],
+]);
+/** What some vendors look up or run beside the model when they are told so, at a price of its own. */
+const AT_VENDORS = new Set([
+  ...[
+    'searchparameters',
+    'enablesearch',
+    'searchoptions',
+    'websearch',
+    'datasources',
+    'compoundcustom',
+    'vectorstoreids',
+  ],
 ]);
 const CREDENTIALS = /^(aws|azure|vertex)/;
 
@@ -87,6 +100,10 @@ export function readBody(given: unknown, own: readonly string[] = []): ReadBody 
       `${routing.slice(0, 64)} is not taken from a request: where it goes is set by the service. Remove it.`,
       routing,
     );
+  }
+  const looked = Object.keys(given).find((member) => AT_VENDORS.has(plainOf(member)));
+  if (looked !== undefined) {
+    return refused(`${looked} must be left out: what an upstream looks up or runs has no price here.`, looked);
   }
   const amount = Object.keys(given).find((member) => !own.includes(member) && isOtherAmount(member));
   if (amount !== undefined) {

@@ -61,3 +61,12 @@ export function fewTexts(texts: Iterable<string>): readonly string[] | undefined
 function tokensForTools({ features, namedTools }: RequestSummary): number {
   return features.has('Tools') ? FOR_TOOLS + namedTools * FOR_NAMED_TOOL : 0;
 }
+
+/** Digits of numbers that a client may have written shorter (1e20) than they go on: they come on top of the bytes of the body. Not deeper than a body is. */
+export function digitsOf(value: unknown): number {
+  if (typeof value === 'number') return Math.abs(value) >= 1_000 ? String(value).length : 0;
+  if (typeof value !== 'object' || value === null) return 0;
+  let digits = 0;
+  for (const inside of Object.values(value)) digits += digitsOf(inside);
+  return digits;
+}

@@ -150,6 +150,8 @@ test('what could cost more, go elsewhere, or reach what others have stored is re
     [{ max_tokens: '5' }, 'max_tokens', /whole number/],
     [{ messages: [] }, 'messages', /at least one/],
     [{ stream: 1 }, 'stream', /true or false/],
+    [{ tools: [{ Type: 'web_search_20250305', name: 'web_search' }] }, 'tools[0].Type', /small letters/],
+    [{ tools: [{}] }, 'tools[0].type', /no price/],
     [{ tools: [{ name: 'f' }, { type: 'web_search_20250305', name: 'web_search' }] }, 'tools[1].type', /no price/],
     [{ tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }, 'tools[0].type', /no price/],
     [{ tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] }, 'tools[0].type', /no price/],

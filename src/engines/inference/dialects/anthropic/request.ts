@@ -28,7 +28,7 @@ export function readAnthropic(operation: Operation, given: unknown): ReadRequest
   const { body, model, stream } = read;
   const counting = operation === '/v1/messages/count_tokens';
   const blocks = blocksOf(body);
-  const found = faultOfMessages(body, blocks) ?? faultOfMembers(body) ?? faultOfTools(listOf(body['tools']));
+  const found = faultOfMessages(body, blocks) ?? faultOfMembers(body) ?? faultOfTools(body['tools']);
   if (found !== undefined) return refused(found.message, found.param);
   if (counting && stream) return refused('stream must be false: a count is not streamed', 'stream');
   const most = readCount(body, 'max_tokens');
@@ -104,15 +104,17 @@ function faultOfEdits(management: unknown): RequestFault | undefined {
 const OF_THE_CLIENT =
   /^(custom$|function$|bash_\d|text_editor_\d|computer_\d|computer_toolset_\d|browser_toolset_\d|memory_\d)/;
 
-function faultOfTools(tools: readonly unknown[]): RequestFault | undefined {
-  for (const [index, tool] of tools.entries()) {
-    const type: unknown = isObject(tool) ? tool['type'] : undefined;
-    if (isGiven(type) && !(typeof type === 'string' && OF_THE_CLIENT.test(type))) {
-      return fault(
-        `tools[${index}].type`,
-        'must be of a tool that you carry out: tools of an upstream have no price here',
-      );
-    }
+function faultOfTools(tools: unknown): RequestFault | undefined {
+  if (!isGiven(tools)) return undefined;
+  if (!Array.isArray(tools)) return fault('tools', 'must be a list of tools');
+  for (const [index, tool] of (tools as readonly unknown[]).entries()) {
+    const at = `tools[${index}]`;
+    if (!isObject(tool)) return fault(at, 'must be an object');
+    const odd = faultOfName(tool, () => at);
+    if (odd !== undefined) return odd;
+    const type = tool['type'] ?? (typeof tool['name'] === 'string' ? 'custom' : undefined);
+    if (typeof type !== 'string' || !OF_THE_CLIENT.test(type))
+      return fault(`${at}.type`, 'must be of a tool that you carry out: tools of an upstream have no price here');
   }
   return undefined;
 }

@@ -55,6 +55,9 @@ export function faultOfParts(messages: readonly unknown[]): RequestFault | undef
   for (const [index, message] of messages.entries()) {
     const odd = isObject(message) ? faultOfName(message, () => `messages[${index}]`) : undefined;
     if (odd !== undefined) return odd;
+    const content = isObject(message) ? message['content'] : undefined;
+    if (isGiven(content) && typeof content !== 'string' && !Array.isArray(content))
+      return fault(`messages[${index}].content`, 'must be a string or a list of parts');
   }
   for (const { at, part } of partsOf(messages)) {
     for (const [object, place] of [

@@ -49,12 +49,21 @@ export function readChatStream(callId: (n: number) => string): AnswerReader {
         state = { is: 'Failed', error };
         return [];
       }
+      if (hasBroken(chunk)) {
+        state = { is: 'Failed', error: unknownUpstreamError('') };
+        return [];
+      }
       return eventsOf(chunk, 'delta', calls);
     },
     get state() {
       return state;
     },
   };
+}
+
+/** Routers say so of an answer that broke off upstream of them. */
+function hasBroken(chunk: Readonly<Record<string, unknown>>): boolean {
+  return listOf(chunk['choices']).some((choice) => isObject(choice) && choice['finish_reason'] === 'error');
 }
 
 /** A whole answer, which is known to be no error. */
@@ -142,6 +151,8 @@ function openCalls(callId: (n: number) => string): Calls {
     for (const index of waiting) {
       if (!isWhole(current === undefined ? undefined : known.get(current))) break;
       const call = known.get(index);
+      // Its name is still to come.
+      if (call?.name === '') break;
       if (call !== undefined) events.push(...begin(index, call));
     }
     return events;
@@ -165,7 +176,7 @@ function openCalls(callId: (n: number) => string): Calls {
       if (index === current) return [...(json === '' ? [] : [{ type: 'Arguments', json } as const]), ...goOn()];
       // The name may come in pieces too.
       if (waiting.has(index) && typeof name === 'string') call.name ||= name;
-      return [];
+      return goOn();
     },
     end() {
       const events: AnswerEvent[] = [];

@@ -108,15 +108,27 @@ function faultOfMembers(operation: Operation, body: Body, stream: boolean): Requ
   if (isGiven(body['audio']) || listOf(body['modalities']).some((one) => one !== 'text')) {
     return fault(isGiven(body['audio']) ? 'audio' : 'modalities', 'must be left out: only text is generated here');
   }
-  return faultOfChoice(body, 'service_tier', TIERS, ONE_PRICE) ?? faultOfTools(listOf(body['tools']));
+  return faultOfChoice(body, 'service_tier', TIERS, ONE_PRICE) ?? faultOfTools(body['tools']);
 }
 
-function faultOfTools(tools: readonly unknown[]): RequestFault | undefined {
-  for (const [index, tool] of tools.entries()) {
-    const type: unknown = isObject(tool) ? tool['type'] : undefined;
-    if (isGiven(type) && type !== 'function' && type !== 'custom') {
-      return fault(`tools[${index}].type`, 'must be "function" or "custom": tools of an upstream have no price here');
-    }
+/** Of a tool; others are read by some server only, as tools of its own. */
+const OF_A_TOOL: ReadonlySet<string> = new Set([
+  ...['type', 'function', 'custom', 'cache_control'],
+  // As /v1/responses has them.
+  ...['name', 'description', 'parameters', 'strict'],
+]);
+
+function faultOfTools(tools: unknown): RequestFault | undefined {
+  if (!isGiven(tools)) return undefined;
+  if (!Array.isArray(tools)) return fault('tools', 'must be a list of tools');
+  for (const [index, tool] of (tools as readonly unknown[]).entries()) {
+    const at = `tools[${index}]`;
+    if (!isObject(tool)) return fault(at, 'must be an object');
+    const type = tool['type'] ?? (isObject(tool['function']) ? 'function' : undefined);
+    if (type !== 'function' && type !== 'custom')
+      return fault(`${at}.type`, 'must be "function" or "custom": tools of an upstream have no price here');
+    const other = Object.keys(tool).find((member) => !OF_A_TOOL.has(member));
+    if (other !== undefined) return fault(`${at}.${other.slice(0, 64)}`, 'is no member of a tool. Remove it.');
   }
   return undefined;
 }

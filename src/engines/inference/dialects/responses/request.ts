@@ -53,7 +53,8 @@ export function readResponses(operation: Operation, given: unknown): ReadRequest
   return { outcome: 'Request', request };
 }
 
-function faultOfInput({ input }: Body): RequestFault | undefined {
+function faultOfInput({ input, instructions }: Body): RequestFault | undefined {
+  if (isGiven(instructions) && typeof instructions !== 'string') return fault('instructions', 'must be a string');
   if (typeof input === 'string' ? input !== '' : listOf(input).length > 0) return undefined;
   return fault('input', 'must be a string, or a list of at least one item');
 }
