@@ -57,3 +57,10 @@ export function refusedField({ message, param = '' }: RequestFault): Error {
 export function badField(field: string, message: string): Error {
   return refusedField(fault(field, message));
 }
+
+export const NO_ADDRESS = 'must not be an address: nothing is fetched for a request';
+
+/** A server would fetch it, from inside the operator's network. */
+export function isAddress(value: unknown): boolean {
+  return typeof value === 'string' && /^\s*[a-z][a-z0-9+.-]*:\/\//i.test(value);
+}

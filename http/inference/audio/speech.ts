@@ -19,7 +19,7 @@ import type { InferenceCall } from '../call.js';
 import type { MeasuredRequest } from '../metrics.js';
 import { answerStream } from '../stream.js';
 import { goUnderWay, type UnderWay } from '../under-way.js';
-import { audioWay, badField, findAudioModel, OPENAI, refusedField } from './audio-target.js';
+import { audioWay, badField, findAudioModel, isAddress, NO_ADDRESS, OPENAI, refusedField } from './audio-target.js';
 
 const OPERATION = '/v1/audio/speech';
 const MOST_BODY = 2 ** 20;
@@ -123,12 +123,8 @@ function readAsked(x: Exchange, bytes: Buffer): Asked {
     throw badField('stream_format', 'must be "audio" or "sse"');
   // A server would fetch it, from inside.
   const address = Object.keys(body).find((member) => member !== 'input' && isAddress(body[member]));
-  if (address !== undefined) throw badField(address, 'must not be an address: nothing is fetched for a request');
+  if (address !== undefined) throw badField(address, NO_ADDRESS);
   return { body, model, input, events: format === 'sse' };
-}
-
-function isAddress(value: unknown): boolean {
-  return typeof value === 'string' && /^\s*[a-z][a-z0-9+.-]*:\/\//i.test(value);
 }
 
 function askOf({ price, model: { spec, name } }: InferenceTarget, { body, input, events }: Asked): Ask {

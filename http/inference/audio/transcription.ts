@@ -35,7 +35,7 @@ import type { InferenceCall } from '../call.js';
 import type { MeasuredRequest } from '../metrics.js';
 import { answerStream } from '../stream.js';
 import { goUnderWay, type UnderWay } from '../under-way.js';
-import { audioWay, badField, findAudioModel, OPENAI, refusedField } from './audio-target.js';
+import { audioWay, badField, findAudioModel, isAddress, NO_ADDRESS, OPENAI, refusedField } from './audio-target.js';
 import { readForm, type Form } from './form.js';
 import { formBody } from './form-body.js';
 
@@ -159,9 +159,12 @@ function modelOf(form: Form): string {
 function checkFields({ fields, file }: Form): void {
   if (file.field !== 'file') throw badField('file', 'must be the name of the field with the sound');
   if (file.bytes === 0) throw badField('file', 'must not be empty');
-  for (const [name] of fields) {
-    const found = name === 'model' || name === 'stream' ? undefined : faultOfMember(name.replace(/\[\]$/, ''));
+  for (const [name, value] of fields) {
+    // Lists and members of objects, as clients write them: `include[]`, `chunking_strategy[type]`.
+    const member = name.replace(/\[[a-z_]*\]$/, '');
+    const found = name === 'model' || name === 'stream' ? undefined : faultOfMember(member);
     if (found !== undefined) throw refusedField(found);
+    if (name !== 'prompt' && isAddress(value)) throw badField(name, NO_ADDRESS);
   }
 }
 

@@ -1,5 +1,5 @@
 /** A unit vector for a text: the same for the same text, and another for another. Pure. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** Of all vectors of one answer together: they are made and written on the event loop, in 5 ms. */
 export const MOST_VALUES = 8_192;
@@ -7,11 +7,11 @@ export const MOST_VALUES = 8_192;
 const OF_A_HASH = 8;
 
 export function embeddingOf(text: string, dimensions: number): Float32Array {
-  const seed = createHash('sha256').update(text).digest();
-  const hashes = Array.from({ length: Math.ceil(dimensions / OF_A_HASH) }, (_, at) =>
-    createHash('sha256').update(seed).update(String(at)).digest(),
+  const seed = hash('sha256', text, 'buffer');
+  const more = Array.from({ length: Math.ceil(dimensions / OF_A_HASH) - 1 }, (_, at) =>
+    hash('sha256', Buffer.concat([seed, Buffer.from(String(at))]), 'buffer'),
   );
-  const bytes = Buffer.concat(hashes);
+  const bytes = more.length === 0 ? seed : Buffer.concat([seed, ...more]);
   const values = Array.from({ length: dimensions }, (_, at) => bytes.readInt32LE(at * 4) / 2 ** 31);
   const length = Math.hypot(...values) || 1;
   return Float32Array.from(values, (value) => value / length);

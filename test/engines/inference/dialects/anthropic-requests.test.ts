@@ -157,6 +157,26 @@ test('what could cost more, go elsewhere, or reach what others have stored is re
     [{ tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] }, 'tools[0].type', /no price/],
     [{ tools: [{ type: 'bash_code_execution', name: 'x' }] }, 'tools[0].type', /no price/],
     [{ mcp_servers: [{ url: 'http://x' }] }, 'mcp_servers', /left out/],
+    [{ thread: { type: 'create' } }, 'thread', /whole conversation/],
+    [{ thread: { type: 'continue', previous_message_id: 'msg_1' } }, 'thread', /left out/],
+    [
+      {
+        messages: [
+          { role: 'user', content: 'Hi' },
+          {
+            role: 'system',
+            content: [{ type: 'tool_addition', tool: { definition: { type: 'web_search_20260318' } } }],
+          },
+        ],
+      },
+      'messages[1].content[0].type',
+      /named in tools/,
+    ],
+    [
+      { messages: [{ role: 'user', content: [{ type: 'mcp_tool_listing' }] }] },
+      'messages[0].content[0].type',
+      /no block/,
+    ],
     [{ container: 'container_1' }, 'container', /left out/],
     [{ speed: 'fast' }, 'speed', /one price/],
     [{ inference_geo: 'us' }, 'inference_geo', /one price/],

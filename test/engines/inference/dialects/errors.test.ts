@@ -267,3 +267,9 @@ test('whatever frames come, a follower takes them or says that the stream is bro
     { numRuns: 1_000 },
   );
 });
+
+test('a client that tries to have its conversation kept is told so in a form by which it sends all of it', (t) => {
+  const error = { ...ERROR, status: 400, code: 'BadRequest', param: 'thread' } as const;
+  const { error: said } = JSON.parse(anthropic.errorBody(error)) as { error: { details?: unknown } };
+  t.deepEqual(said.details, { error_code: 'thread_unsupported_request' });
+});

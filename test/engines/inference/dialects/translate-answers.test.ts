@@ -13,7 +13,11 @@ import {
   writeMessageAnswer,
   writeMessageStream,
 } from '../../../../src/engines/inference/dialects/anthropic/write-answer.js';
-import type { DialectName, StreamFollower } from '../../../../src/engines/inference/dialects/dialect.js';
+import {
+  BrokenStreamError,
+  type DialectName,
+  type StreamFollower,
+} from '../../../../src/engines/inference/dialects/dialect.js';
 import { writeChatAnswer, writeChatStream } from '../../../../src/engines/inference/dialects/openai/write-answer.js';
 import {
   CHATS,
@@ -417,4 +421,48 @@ test('a response that breaks off ends with response.failed, which has what came 
     }),
     undefined,
   );
+});
+
+test('a call without arguments has an empty object in every dialect, or its client would not carry it out', async (t) => {
+  const writer = writeMessageStream({ ...ABOUT, id: 'up' }, free);
+  const events: readonly AnswerEvent[] = [
+    { type: 'ToolCall', id: 'a', name: 'now' },
+    { type: 'ToolCall', id: 'b', name: 'look' },
+    { type: 'Arguments', json: '{"at":1}' },
+    { type: 'ToolCall', id: 'c', name: 'last' },
+    { type: 'Finish', finish: 'Tool' },
+  ];
+  const upstream = writer.begin() + events.map((event) => writer.event(event)).join('');
+  const stream = Buffer.from(upstream + writer.end(usageOf(events), 0, false));
+  for (const to of ['/v1/chat/completions', '/v1/responses'] as const) {
+    const { calls } = await READERS[to](follow('Anthropic', to, [stream]).out);
+    t.deepEqual(
+      calls.map(({ json }) => json),
+      ['{}', '{"at":1}', '{}'],
+      to,
+    );
+  }
+});
+
+test('a call that is to be carried out and has arguments that are no JSON is no answer; one that was cut off has none', (t) => {
+  const cut = (finish: 'Tool' | 'Length') => () =>
+    writeMessageAnswer(
+      [
+        { type: 'ToolCall', id: 'a', name: 'look' },
+        { type: 'Arguments', json: '{bad' },
+        { type: 'Finish', finish },
+      ],
+      ABOUT,
+      usageOf([]),
+    );
+  t.throws(cut('Tool'), { instanceOf: BrokenStreamError });
+  t.deepEqual((cut('Length')()['content'] as { input: unknown }[])[0]?.input, {});
+});
+
+test('an answer of more items or bytes than a response can have is broken off: all of it would be told again at its end', (t) => {
+  const altern = [{ reasoning_content: 'h' }, { content: 'c' }].map((delta) => Buffer.from(chunk(delta)));
+  const items = Array.from({ length: 2_000 }, (_, n) => altern[n % 2] ?? Buffer.alloc(0));
+  t.throws(() => follow('OpenAI', '/v1/responses', items), { message: /more items/ });
+  const large = Buffer.from(chunk({ reasoning_content: 'x'.repeat(60_000) }));
+  t.throws(() => follow('OpenAI', '/v1/responses', Array<Buffer>(18).fill(large)), { message: /larger/ });
 });

@@ -400,3 +400,25 @@ test('what cannot be carried over is refused by the name that the client has use
   const edits = { context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] } };
   t.deepEqual(translated(MESSAGES, { max_tokens: 5, ...hi, ...edits }, 'OpenAI'), { ...hi, max_tokens: 5 });
 });
+
+test('effort goes over without thinking too, and ids of calls that the other dialect would not take stay the same on both sides', (t) => {
+  const hi = { messages: [{ role: 'user', content: 'Hi' }], max_tokens: 500 };
+  const { reasoning_effort: effort } = translated(MESSAGES, { ...hi, output_config: { effort: 'low' } }, 'OpenAI');
+  t.is(effort, 'low');
+  const call = { id: 'c|:weird id', type: 'function', function: { name: 'a', arguments: '{}' } };
+  const { messages } = translated(
+    CHAT,
+    {
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', tool_calls: [call] },
+        { role: 'tool', tool_call_id: call.id, content: 'x' },
+      ],
+      tools: [{ type: 'function', function: { name: 'a' } }],
+    },
+    'Anthropic',
+  ) as { messages: { content: { id?: string; tool_use_id?: string }[] }[] };
+  const made = messages[1]?.content[0]?.id ?? '';
+  t.regex(made, /^[\w-]+$/);
+  t.is(messages[2]?.content[0]?.tool_use_id, made);
+});

@@ -47,6 +47,25 @@ export function imageOf({ type, source, image_url: url }: Part): Image | undefin
   };
 }
 
+const UPLOAD = 'container_upload';
+/** Of others it is not known what they do: some add tools that the upstream runs. */
+const KNOWN: ReadonlySet<unknown> = new Set([
+  ...[
+    'text',
+    'image',
+    'image_url',
+    'document',
+    'search_result',
+    'thinking',
+    'redacted_thinking',
+    'tool_removal',
+    'fallback',
+  ],
+  // Of what tools have given.
+  ...['browser_state', 'content', 'object'],
+]);
+const OF_TOOLS = /^[a-z_]+_(use|result|error|output|reference|location)$/;
+
 export function faultOfBlocks(blocks: readonly PlacedPart[]): RequestFault | undefined {
   for (const { at, part } of blocks) {
     const source = part['source'];
@@ -54,10 +73,10 @@ export function faultOfBlocks(blocks: readonly PlacedPart[]): RequestFault | und
       const odd = isObject(object) ? faultOfName(object, at) : undefined;
       if (odd !== undefined) return odd;
     }
-    if (
-      part['type'] === 'container_upload' ||
-      (isObject(source) && (source['type'] === 'file' || 'file_id' in source))
-    ) {
+    const { type } = part;
+    if (isGiven(type) && !KNOWN.has(type) && !(typeof type === 'string' && OF_TOOLS.test(type)) && type !== UPLOAD)
+      return fault(`${at()}.type`, 'is no block of a conversation: tools are named in tools');
+    if (type === UPLOAD || (isObject(source) && (source['type'] === 'file' || 'file_id' in source))) {
       return fault(
         at(),
         'must not name a stored file: files at an upstream are not yours alone. Send its data instead.',

@@ -16,7 +16,11 @@ const TYPES: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 };
 
+/** By which clients that try it first know to send the whole conversation. */
+const NO_THREADS = { error_code: 'thread_unsupported_request' };
+
 export function errorBody({ status, code, message, param, fix, requestId }: DialectError): string {
   const type = TYPES[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
-  return JSON.stringify({ type: 'error', error: { type, message, code, param, fix }, request_id: requestId });
+  const details = param === 'thread' ? NO_THREADS : undefined;
+  return JSON.stringify({ type: 'error', error: { type, message, code, param, fix, details }, request_id: requestId });
 }

@@ -203,8 +203,9 @@ const EFFORT_OF_BUDGET: readonly (readonly [most: number, effort: Effort])[] = [
 function readReasoning({ thinking, output_config: config }: Body): Reasoning | undefined {
   const { type, budget_tokens: budget } = isObject(thinking) ? thinking : {};
   const asked: unknown = isObject(config) ? config['effort'] : undefined;
-  if (type === undefined || type === 'disabled') return undefined;
+  if (type === 'disabled') return undefined;
   if (isEffort(asked)) return { effort: asked, at: 'output_config.effort' };
+  if (type === undefined) return undefined;
   if (type === 'adaptive') return { effort: 'medium', at: 'thinking' };
   if (type !== 'enabled') throw new CannotCarry('thinking.type', 'must be enabled, adaptive or disabled');
   const most = typeof budget === 'number' ? budget : 0;

@@ -12,6 +12,7 @@ import {
   type ShowCost,
 } from '../answer-event.js';
 import { COST_MEMBER, ESTIMATED_MEMBER } from '../cost-member.js';
+import { BrokenStreamError } from '../dialect.js';
 import { parse, writeFrame } from '../frames.js';
 
 const STOP: Readonly<Record<Finish, string>> = {
@@ -151,16 +152,19 @@ export function writeMessageAnswer(
   }
   return {
     ...messageOf(about),
-    content: blocks.map(contentOf),
+    content: blocks.map((block) => contentOf(block, finish)),
     ...{ stop_reason: STOP[finish], stop_sequence: stop ?? null, usage: messageUsage(usage) },
   };
 }
 
-/** Arguments that are no JSON were cut off. */
-function contentOf(block: Block): unknown {
+/** Arguments that are no JSON were cut off, and are none; or, where the call is to be carried out, the upstream is broken. */
+function contentOf(block: Block, finish: Finish): unknown {
   if (block.type !== 'tool_use') return block;
   const { json, ...rest } = block;
-  return { ...rest, input: (json.trim() === '' ? {} : parse(json)) ?? {} };
+  const input = json.trim() === '' ? {} : parse(json);
+  if (input === undefined && finish === 'Tool')
+    throw new BrokenStreamError('a call of a tool has arguments that are no JSON');
+  return { ...rest, input: input ?? {} };
 }
 
 function messageOf({ id, model }: AnswerAbout): Record<string, unknown> {

@@ -147,8 +147,13 @@ function writeAssistantPart(part: AssistantPart): unknown {
     case 'HiddenThinking':
       return { type: 'redacted_thinking', data: part.data };
     case 'ToolCall':
-      return { type: 'tool_use', id: part.id, name: part.name, input: inputOf(part.arguments) };
+      return { type: 'tool_use', id: idOf(part.id), name: part.name, input: inputOf(part.arguments) };
   }
+}
+
+/** Of a call. This dialect takes few characters; other ids stay apart by what they have. */
+function idOf(id: string): string {
+  return /^[\w-]+$/.test(id) ? id : `call-${Buffer.from(id).toString('base64url')}`;
 }
 
 /** Arguments that a model was cut off in are none. */
@@ -164,7 +169,7 @@ function inputOf(json: string): unknown {
 function writeResult({ id, parts, failed }: ToolResult): unknown {
   const content = parts.filter((part) => part.is !== 'Text' || part.text !== '').map(writePart);
   const error = failed ? { is_error: true } : {};
-  return { type: 'tool_result', tool_use_id: id, ...(content.length === 0 ? {} : { content }), ...error };
+  return { type: 'tool_result', tool_use_id: idOf(id), ...(content.length === 0 ? {} : { content }), ...error };
 }
 
 function writePart(part: TextPart | MediaPart): unknown {

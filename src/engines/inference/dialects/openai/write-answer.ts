@@ -19,6 +19,8 @@ export function writeChatStream(about: AnswerAbout, costOf: ShowCost): AnswerWri
   // Where usage is asked for, every chunk but the last says null.
   const rest = about.wantsUsage ? { usage: null } : {};
   let calls = 0;
+  /** The call that is being told has said nothing of its arguments yet. */
+  let isBare = false;
   let thought = '';
   let finish: Finish | undefined;
   const chunk = (delta: object, reason: string | null = null): string => {
@@ -26,6 +28,12 @@ export function writeChatStream(about: AnswerAbout, costOf: ShowCost): AnswerWri
     return writeFrame(undefined, JSON.stringify({ ...common, choices: [choice], ...rest }));
   };
   const call = (more: object): string => chunk({ tool_calls: [{ index: calls - 1, ...more }] });
+  /** A call without arguments has an empty object, or clients cannot read it. */
+  const endCall = (): string => {
+    if (!isBare) return '';
+    isBare = false;
+    return call({ function: { arguments: '{}' } });
+  };
 
   return {
     begin: () => chunk({ role: 'assistant', content: '' }),
@@ -45,10 +53,14 @@ export function writeChatStream(about: AnswerAbout, costOf: ShowCost): AnswerWri
         }
         case 'HiddenThinking':
           return chunk({ thinking_blocks: [{ type: 'redacted_thinking', data: event.data }] });
-        case 'ToolCall':
+        case 'ToolCall': {
+          const ended = endCall();
           calls += 1;
-          return call({ id: event.id, type: 'function', function: { name: event.name, arguments: '' } });
+          isBare = true;
+          return ended + call({ id: event.id, type: 'function', function: { name: event.name, arguments: '' } });
+        }
         case 'Arguments':
+          if (event.json !== '') isBare = false;
           return call({ function: { arguments: event.json } });
         case 'Finish':
           finish = event.finish;
@@ -58,7 +70,7 @@ export function writeChatStream(about: AnswerAbout, costOf: ShowCost): AnswerWri
       }
     },
     end(usage, reasoningTokens, isEstimate) {
-      const last = chunk({}, FINISH[finish ?? 'End']);
+      const last = endCall() + chunk({}, FINISH[finish ?? 'End']);
       const shown = { ...chatUsage(usage, reasoningTokens), [COST_MEMBER]: costOf(usage) };
       const estimated = isEstimate ? { [ESTIMATED_MEMBER]: true } : {};
       const counted = JSON.stringify({ ...common, choices: [], usage: { ...shown, ...estimated } });

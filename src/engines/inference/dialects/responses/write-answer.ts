@@ -5,6 +5,7 @@
 import { promptTokens, type Usage } from '../../../../money/model-prices.js';
 import type { AnswerAbout, AnswerEvent, AnswerWriter, Finish, ShowCost } from '../answer-event.js';
 import { COST_MEMBER, ESTIMATED_MEMBER } from '../cost-member.js';
+import { BrokenStreamError } from '../dialect.js';
 import { writeFrame } from '../frames.js';
 import { writeEncrypted } from './encrypted.js';
 
@@ -89,6 +90,10 @@ interface Items {
   all(): readonly Item[];
 }
 
+/** I10: all of an answer is told again at its end. No model gives so much at once. */
+const MOST_ITEMS = 1_024;
+const MOST_KEPT = 2 ** 20;
+
 /** What an answer is made of, each item told from its beginning to its end. */
 function openItems(id: string, emit: Emit): Items {
   const items: Item[] = [];
@@ -98,8 +103,15 @@ function openItems(id: string, emit: Emit): Items {
     item_id: open?.id ?? '',
   });
 
+  let kept = 0;
+  const keep = (text: string): void => {
+    kept += text.length;
+    if (kept > MOST_KEPT) throw new BrokenStreamError('its answer is larger than a response');
+  };
+
   const begin = <Kind extends Item>(item: Kind): Kind => {
     close();
+    if (items.length === MOST_ITEMS) throw new BrokenStreamError('its answer has more items than a response');
     items.push(item);
     open = item;
     emit('response.output_item.added', { output_index: items.length - 1, item: shown(item, 'in_progress') });
@@ -147,6 +159,7 @@ function openItems(id: string, emit: Emit): Items {
       const place = { ...at(), content_index: item.parts.length - 1 };
       emit('response.content_part.added', { ...place, part: shownPart(part) });
     }
+    keep(text);
     part.text += text;
     const place = { ...at(), content_index: item.parts.length - 1, delta: text };
     emit(`response.${type}.delta`, type === 'refusal' ? place : { ...place, logprobs: [] });
@@ -164,6 +177,7 @@ function openItems(id: string, emit: Emit): Items {
         summary_index: 0,
         part: { type: 'summary_text', text: '' },
       });
+    keep(text);
     item.text += text;
     emit('response.reasoning_summary_text.delta', { ...at(), summary_index: 0, delta: text });
   }
@@ -183,10 +197,12 @@ function openItems(id: string, emit: Emit): Items {
             open?.is === 'Reasoning'
               ? open
               : begin({ is: 'Reasoning', id: `rs_${id}_${items.length}`, text: '', encrypted: undefined });
+          keep(signature);
           item.encrypted = writeEncrypted({ thinking: item.text, signature });
           return undefined;
         }
         case 'HiddenThinking': {
+          keep(event.data);
           const encrypted = writeEncrypted({ data: event.data });
           begin({ is: 'Reasoning', id: `rs_${id}_${items.length}`, text: '', encrypted });
           return undefined;
@@ -198,6 +214,7 @@ function openItems(id: string, emit: Emit): Items {
         }
         case 'Arguments':
           if (open?.is !== 'Call') return undefined;
+          keep(event.json);
           open.json += event.json;
           emit('response.function_call_arguments.delta', { ...at(), delta: event.json });
           return undefined;
