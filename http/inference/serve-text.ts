@@ -121,7 +121,7 @@ interface Admitted {
   readonly measured: MeasuredRequest;
 }
 
-/** Tokens of a conversation whose model no upstream of Anthropic's dialect serves: our count, which says that it is one. */
+/** Tokens of a conversation that no upstream counts: our count, which says that it is one. */
 function estimateCount(
   x: Exchange,
   { clock }: Pick<ServerContext, 'clock'>,
@@ -156,6 +156,10 @@ async function forward(
     });
     // An answer may take minutes.
     read.forget();
+    // Not every server of this dialect counts, and clients count before they send.
+    const isUncounted = forwarded.outcome === 'Failed' && forwarded.reason === 'Unavailable';
+    if (isUncounted && request.operation === '/v1/messages/count_tokens')
+      return estimateCount(x, context, { dialect, target, bounds, admitted, measured });
     const opened = way.opened(forwarded);
     measured.opened(performance.now() - x.startedAt);
     const { org } = target.payer;

@@ -118,7 +118,7 @@ test.serial(
       upstreams.on('hears-seconds', (response) => void response.writeHead(200, { 'content-type': type }).end(text));
     says('application/json', JSON.stringify({ text: 'Hello', usage: { type: 'duration', seconds: 9 } }));
     const text = await send('text');
-    t.is(String(text.data), 'Hello\n');
+    t.is(JSON.stringify(text.data), JSON.stringify('Hello\n'));
     t.is(text.response.headers.get('content-type'), 'text/plain; charset=utf-8');
     t.is(text.response.headers.get('x-svc-cost-usd'), '0.09');
     t.regex(upstreams.seen('hears-seconds').at(-1)?.text ?? '', /name="response_format"\r\n\r\njson\r\n/);

@@ -254,7 +254,7 @@ test.serial(
 test.serial(
   'tokens are counted for models without an upstream that counts, and the answer says that it is an estimate',
   async (t) => {
-    const { owner } = gateway;
+    const { owner, upstreams } = gateway;
     const body = { model: 'chat-only', messages: said('word '.repeat(300)), system: 'Be brief.' };
     const counted = await owner.post('/v1/messages/count_tokens?beta=true', body);
     t.is(counted.status, 200, counted.text);
@@ -266,6 +266,12 @@ test.serial(
     const tools = [{ name: 'add', description: 'Adds.', input_schema: { type: 'object' } }];
     const more = await owner.post('/v1/messages/count_tokens', { ...body, tools });
     t.true((valueAt(more.body, 'input_tokens') as number) > tokens, 'tools count');
+    // Not every server of the dialect counts.
+    upstreams.on('agent-claude', (response) => json(response, 404, { error: 'not found' }));
+    const here = await owner.post('/v1/messages/count_tokens', { ...body, model: 'agent-claude' });
+    t.is(here.status, 200, here.text);
+    t.true((valueAt(here.body, 'input_tokens') as number) > 300);
+    t.is(here.headers.get('x-svc-estimated'), 'true');
   },
 );
 
@@ -340,27 +346,25 @@ test.serial(
       };
       return json(response, 200, { ...answer, usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } });
     });
-    const client = anthropicOf(owner, owner.key);
-    const messages: Parameters<typeof client.messages.create>[0]['messages'] = said('Count to ten.');
     const sums: string[] = [];
-    for (let turn = 0; turn <= TURNS; turn += 1) {
-      const answer = await client.messages.create({
-        ...{ model: 'agent-chat', max_tokens: 50, messages },
-        tools: [{ name: 'add', input_schema: { type: 'object' } }],
-      });
-      messages.push({ role: 'assistant', content: answer.content });
-      if (answer.stop_reason !== 'tool_use') {
-        t.deepEqual(answer.content, [{ type: 'text', text: 'Done' }]);
-        break;
-      }
-      const results = answer.content.flatMap((block) => {
-        if (block.type !== 'tool_use') return [];
-        const { a, b } = block.input as { a: number; b: number };
-        sums.push(String(a + b));
-        return [{ type: 'tool_result' as const, tool_use_id: block.id, content: String(a + b) }];
-      });
-      messages.push({ role: 'user', content: results });
-    }
+    // It tries to have the conversation kept at the vendor first, and sends all of it when that is refused.
+    const answer = await anthropicOf(owner, owner.key).beta.messages.toolRunner({
+      ...{ model: 'agent-chat', max_tokens: 50, messages: said('Count to ten.'), max_iterations: TURNS + 1 },
+      tools: [
+        {
+          ...{ type: 'custom', name: 'add', input_schema: { type: 'object' } },
+          parse: (given: unknown) => given as { a: number; b: number },
+          run({ a, b }: { a: number; b: number }) {
+            sums.push(String(a + b));
+            return String(a + b);
+          },
+        },
+      ],
+    });
+    t.deepEqual(
+      answer.content.map((block) => (block.type === 'text' ? block.text : block.type)),
+      ['Done'],
+    );
     t.deepEqual(
       sums,
       Array.from({ length: TURNS }, (_, a) => String(a + 1)),

@@ -237,7 +237,7 @@ test('Embeddings are the same unit vector for the same text, as numbers or as ba
 test('Embeddings of more values than are made at once are refused, with what to send instead', async (t) => {
   const input = Array.from({ length: 2_048 }, () => 'a');
   const refused = JSON.stringify(await ask('/v1/embeddings', { input, dimensions: 1_024 }));
-  t.regex(refused, /inputs times dimensions may be at most 8192; send fewer inputs/);
+  t.regex(refused, /inputs times dimensions \(at least 8\) may be at most 8192; send fewer inputs/);
 });
 
 test('An answer is cut at the most tokens and at stop sequences, with the reason of its dialect', async (t) => {

@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 
 /** Of all vectors of one answer together: they are made and written on the event loop, in 5 ms. */
 export const MOST_VALUES = 8_192;
-/** Values that one hash has. */
-const OF_A_HASH = 8;
+/** Values that one hash has: a vector of fewer costs as much. */
+export const OF_A_HASH = 8;
 
 export function embeddingOf(text: string, dimensions: number): Float32Array {
   const seed = hash('sha256', text, 'buffer');

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { DIALECT_OF, type Operation } from '../dialects/dialect.js';
 import { anthropicError, anthropicStream, anthropicWhole } from './anthropic.js';
 import { MOST_TOKENS, type Directive } from './directive.js';
-import { MOST_VALUES } from './embedding.js';
+import { MOST_VALUES, OF_A_HASH } from './embedding.js';
 import { sse, type EchoFrame, type EchoIdentity } from './frame.js';
 import { openaiError, openaiStream, openaiWhole } from './openai.js';
 import { readEcho, type EchoRequest } from './request.js';
@@ -54,9 +54,15 @@ export function replyTo(operation: Operation, body: Buffer, now: number): EchoRe
       directive,
     );
   }
-  if (operation === '/v1/embeddings' && request.prompts.length * request.dimensions > MOST_VALUES) {
+  if (
+    operation === '/v1/embeddings' &&
+    request.prompts.length * Math.max(request.dimensions, OF_A_HASH) > MOST_VALUES
+  ) {
     const fix = 'send fewer inputs, or smaller dimensions';
-    return whole(400, error(400, `inputs times dimensions may be at most ${MOST_VALUES}; ${fix}`, 'input'));
+    return whole(
+      400,
+      error(400, `inputs times dimensions (at least ${OF_A_HASH}) may be at most ${MOST_VALUES}; ${fix}`, 'input'),
+    );
   }
   if (request.answers * request.prompts.length * Math.min(request.most, mostAnswer(request)) > MOST_TOKENS) {
     return whole(400, error(400, `all answers together may have at most ${MOST_TOKENS} tokens; ask for fewer`, 'n'));
