@@ -23,6 +23,7 @@ import { pages } from './parts/pages.js';
 import { sandboxes } from './parts/sandboxes.js';
 import { start } from './parts/start.js';
 import { sweeps } from './parts/sweeps.js';
+import { translate } from './parts/translate.js';
 import { validate } from './parts/validate.js';
 import { watch } from './parts/watch.js';
 import { webhooks } from './parts/webhooks.js';
@@ -49,6 +50,7 @@ const PARTS: readonly Part[] = [
   hostile,
   bystander,
   gateway,
+  translate,
 ];
 /** Out of `dist/ops/bench` and into the sources: the figures are kept with them. */
 const SOURCES = new URL('../../../ops/bench/', import.meta.url);
