@@ -77,13 +77,21 @@ export function checkSpelling(query: URLSearchParams): void {
   }
 }
 
-/** Refuses with BadRequest what the route does not know, and bytes that are no text: they would be read as other characters. */
+/** Each is one word of several. All others have one value: of two, one would be passed over in silence. */
+const REPEATED: ReadonlySet<string> = new Set(['command', 'dryRun']);
+
+/** Refuses with BadRequest what the route does not know, or is told twice, and bytes that are no text: they would be read as other characters. */
 export function checkQueryNames(route: string, query: URLSearchParams, sent: string): void {
   const known = NAMES.get(route);
   if (known === undefined) return;
   checkEncoding(query, sent);
-  for (const name of query.keys()) {
-    if (known.has(name)) continue;
+  const seen = new Set<string>();
+  for (const [name, value] of query) {
+    if (known.has(name) && (!seen.has(name) || REPEATED.has(name))) {
+      seen.add(name);
+      continue;
+    }
+    if (known.has(name)) throw badParameter(name, value, 'must be there once', `Send one request for each ${name}.`);
     throw refuse('BadRequest', `unknown query parameter "${name.slice(0, 64)}"`, {
       causes: [
         { field: name.slice(0, 64), reason: 'FieldValueNotSupported', message: 'is no parameter of this route' },

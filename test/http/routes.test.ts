@@ -66,6 +66,10 @@ test('the log of a Job is streamed as text, with what the query asks for', async
     const unknown = await api.call(path);
     t.is(unknown.status, 400, path);
     t.is(at(await json(unknown), 'message'), 'unknown query parameter "tailines"');
+    const name = path.includes('events') ? 'limit' : 'index';
+    const twice = await api.call(path.replace('tailines=10', `${name}=1&${name}=2`));
+    t.is(twice.status, 400);
+    t.regex(String(at(await json(twice), 'message')), /must be there once/);
   }
   for (const [path, field] of [
     [`${JOB}/logs?timestamps=maybe`, 'timestamps'],
