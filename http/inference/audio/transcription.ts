@@ -4,15 +4,9 @@
  */
 import { refuse } from '../../../src/api/refusal.js';
 import { followAudio } from '../../../src/engines/inference/audio/follow.js';
-import {
-  HEAD_BYTES,
-  secondsOf,
-  secondsOfSubtitles,
-  type Seconds,
-} from '../../../src/engines/inference/audio/seconds.js';
-import { audioUseOf, NO_AUDIO_USE, type AudioUse } from '../../../src/engines/inference/audio/usage.js';
-import { isObject } from '../../../src/api/safe-value.js';
-import type { UpstreamError } from '../../../src/engines/inference/dialects/dialect.js';
+import { HEAD_BYTES, secondsOf, type Seconds } from '../../../src/engines/inference/audio/seconds.js';
+import { readTranscript } from '../../../src/engines/inference/audio/transcript.js';
+import type { AudioUse } from '../../../src/engines/inference/audio/usage.js';
 import { faultOfMember } from '../../../src/engines/inference/dialects/body.js';
 import { estimateTokens } from '../../../src/engines/inference/tokens/estimate.js';
 import { secondsCost, ZERO_USAGE } from '../../../src/money/model-prices.js';
@@ -44,9 +38,6 @@ const OPERATION = '/v1/audio/transcriptions';
 const TOKENS_A_SECOND = { most: 50, usual: 10 } as const;
 /** Where the Model does not say how many tokens it gives. */
 const MOST_OUTPUT = 16_384;
-/** Of a longer answer only its beginning and its end are looked at: it would hold the event loop. */
-const PARSED = 2 ** 20;
-const LOOKED_AT = 4_096;
 /** A client that leaves pays for the whole recording, which its upstream has taken: its length comes at the end. */
 const READ_ON = { ms: 30_000, bytes: 2 ** 20 };
 
@@ -232,7 +223,7 @@ async function answerText(x: Exchange, answer: Writing): Promise<void> {
     throw why === undefined ? failed(undefined) : refuse(why.code, why.message, why);
   }
   const type = opened.headers['content-type'] ?? 'application/json';
-  const said = readSaid(bytes, /json/i.test(type));
+  const said = readTranscript(bytes, /json/i.test(type), OPENAI.readError);
   opened.ended(said.outcome === 'Said' ? 'Whole' : 'Broken');
   if (said.outcome === 'Failed') throw failed(said.error);
   const { costUSD, isPast } = charge(answer, said.used, said.textBytes);
@@ -242,44 +233,6 @@ async function answerText(x: Exchange, answer: Writing): Promise<void> {
   const isText = asked.plain && said.text !== undefined;
   headers['content-type'] = isText ? 'text/plain; charset=utf-8' : type;
   reply(x, 200, isText ? `${said.text}\n` : bytes, headers);
-}
-
-type Said =
-  | { readonly outcome: 'Failed'; readonly error: UpstreamError | undefined }
-  | {
-      readonly outcome: 'Said';
-      readonly used: AudioUse;
-      /** Undefined: it is not known apart. */
-      readonly text: string | undefined;
-      readonly textBytes: number;
-    };
-
-function readSaid(bytes: Buffer, isJSON: boolean): Said {
-  const about = { outcome: 'Said', text: undefined, textBytes: bytes.length } as const;
-  if (!isJSON) {
-    const end = bytes.toString('utf8', Math.max(0, bytes.length - LOOKED_AT));
-    return { ...about, used: { ...NO_AUDIO_USE, seconds: secondsOfSubtitles(end) } };
-  }
-  if (bytes.length > PARSED) {
-    const ends = `${bytes.toString('utf8', 0, LOOKED_AT)} ${bytes.toString('utf8', bytes.length - LOOKED_AT)}`;
-    const usage = /"usage"\s*:\s*(\{[^{}]*\})/.exec(ends)?.[1];
-    const duration = /"duration"\s*:\s*"?([\d.]+)/.exec(ends)?.[1];
-    return { ...about, used: audioUseOf({ usage: parsed(usage ?? ''), duration }) };
-  }
-  const value = parsed(bytes.toString('utf8'));
-  if (!isObject(value)) return { outcome: 'Failed', error: undefined };
-  const error = OPENAI.readError(value);
-  if (error !== undefined) return { outcome: 'Failed', error };
-  const text = typeof value['text'] === 'string' ? value['text'] : undefined;
-  return { ...about, used: audioUseOf(value), text, ...(text !== undefined && { textBytes: Buffer.byteLength(text) }) };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function answerEvents(x: Exchange, context: ServerContext, answer: Writing): Promise<'Done' | 'Left' | 'Broken'> {
