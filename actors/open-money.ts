@@ -2,6 +2,8 @@
  * Opens what keeps money going beside the objects' own commits: renewals of holds, the wake of what waits for money, what statuses show of
  * the ledger, notices with their mails, and what estimates remember.
  */
+import { decodeObject } from '../src/api/encode.js';
+import type { ApiObject } from '../src/api/object.js';
 import { costCounter } from '../src/money/counters.js';
 import type { ActorsDeps } from './deps.js';
 import { showCredits } from './money/credits.js';
@@ -20,12 +22,18 @@ export type MoneyPart = ReturnType<typeof openMoney>;
 
 export function openMoney(
   { ledger, clock, mail, observe, stopping }: ActorsDeps,
-  { committer, router, runHistory }: Pick<ObjectsPart, 'committer' | 'router' | 'runHistory'>,
+  { committer, router, read, runHistory }: Pick<ObjectsPart, 'committer' | 'router' | 'read' | 'runHistory'>,
 ) {
   const { send } = router;
   const onProblem = (what: string) => (message: string) => observe.problem('the ledger', `${what}: ${message}`);
   const projection = openProjection({ rows: ledger, send, clock, onProblem: onProblem('costs are not shown') });
-  const waiting = openWaitingWork({ rows: ledger, send, clock, onProblem: onProblem('waiting work is not woken') });
+  const waiting = openWaitingWork({
+    ...{ rows: ledger, send, clock, onProblem: onProblem('waiting work is not woken') },
+    async wants(owner, uid) {
+      const body = await read(owner);
+      return body !== undefined && wantsToBegin(decodeObject(body), uid);
+    },
+  });
   let running: Promise<unknown> = Promise.resolve();
   return {
     askCost: (org: string, uid: string): void => projection.ask({ org, counter: costCounter(uid) }),
@@ -69,4 +77,12 @@ export function openMoney(
       patience.abort();
     },
   };
+}
+
+const ENDED_BY_CLIENT: ReadonlySet<unknown> = new Set(['Cancelled', 'Suspended']);
+
+function wantsToBegin({ metadata, spec, status }: ApiObject, uid: string): boolean {
+  if (metadata.uid !== uid || metadata.deletionTimestamp !== undefined) return false;
+  const { completionTime } = (status ?? {}) as { completionTime?: unknown };
+  return completionTime === undefined && !ENDED_BY_CLIENT.has((spec as { state?: unknown } | undefined)?.state);
 }

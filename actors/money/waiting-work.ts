@@ -4,7 +4,8 @@
  * - Renewals that were refused are due again when more is free on their counter than before, or its limit is another, as many as fit: their
  *   work runs, so they come first. The ledger's rows say which they are.
  * - Owners of work that is to begin (`AwaitMoney`) hear how many of their pieces fit (`MoneyFreed`): in the order in which they began to
- *   wait, each as many as fit into what is left; one that needs more than that is passed over, for a while (`gathering.ts`). What was
+ *   wait, each as many as fit into what is left; one that needs more than that is passed over, for a while (`gathering.ts`), and those
+ *   who have ended meanwhile, or were cancelled or suspended, leave the queue: resumed, they ask again. What was
  *   stopped for want of money is woken only when the limit is higher than it was then.
  * - Where nothing is held below a cap that could be given back, its owner hears that (`MoneyExhausted`).
  *
@@ -42,6 +43,8 @@ type AwaitMoney = Extract<LaterEffect, { type: 'AwaitMoney' }>;
 export interface WaitingDeps {
   readonly rows: LimitedCounters;
   readonly send: MessageRouter['send'];
+  /** Whether this object still has work to begin: it is there, has not ended, and is neither cancelled nor suspended. */
+  wants(owner: Address, uid: string): Promise<boolean>;
   readonly clock: Clock;
   onProblem(message: string): void;
 }
@@ -74,7 +77,7 @@ interface Queue {
   gathering: Gathering | undefined;
 }
 
-export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): WaitingWork {
+export function openWaitingWork({ rows, send, wants, clock, onProblem }: WaitingDeps): WaitingWork {
   const queues = new Map<string, Queue>();
   /** What was free on counters that refused renewals when these were tried last. */
   const seen = new Map<string, CounterRoom>();
@@ -106,6 +109,23 @@ export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): 
     queue.entries.delete(entry.id);
     waiting -= 1;
     if (queue.entries.size === 0) queues.delete(idOf(queue.name));
+  }
+
+  /** As `fitting`, but for those who want it no more: they leave the queue, or the money would wait for each of their pieces in turn. */
+  async function fittingNow(queue: Queue, entries: readonly Entry[], room: CounterRoom, most: number) {
+    let left = entries;
+    for (let looked = 0; ;) {
+      const found = fitting(left, room, most);
+      const gone = new Set<Entry>();
+      for (const { entry } of found) {
+        if (entry.wait.above !== undefined || looked >= WAKES) continue;
+        looked += 1;
+        if (!(await wants(entry.owner, entry.uid))) gone.add(entry);
+      }
+      if (gone.size === 0) return found;
+      for (const entry of gone) take(queue, entry, entry.count);
+      left = left.filter((entry) => !gone.has(entry));
+    }
   }
 
   async function wake(queue: Queue, entry: Entry, count: number): Promise<void> {
@@ -172,7 +192,7 @@ export function openWaitingWork({ rows, send, clock, onProblem }: WaitingDeps): 
       const gathering = gatheringNow(queue.gathering, queue.entries, open, now);
       queue.gathering = gathering;
       const next = gathering === undefined ? entries : entries.filter((entry) => !isBehind(entry, gathering));
-      const woken = fitting(next, open, left);
+      const woken = await fittingNow(queue, next, open, left);
       for (const { entry, count } of woken) {
         left -= count;
         void wake(queue, entry, count);

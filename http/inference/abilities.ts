@@ -63,6 +63,27 @@ export function checkAbilities({ model, routes, price }: InferenceTarget, reques
     throw no('cache_control', 'has no price for caches of an hour', 'Leave "ttl" out: caches last five minutes then.');
 }
 
+const MILLION = 1_000_000;
+
+/** `betas`: the header anthropic-beta. Throws a refusal for those under which a vendor takes more at once than the Model has, or asks another price. */
+export function checkBetas({ model: { spec, name } }: InferenceTarget, betas: string | undefined): void {
+  const dearer = (betas ?? '')
+    .split(',')
+    .map((beta) => beta.trim())
+    .find(
+      (beta) => beta.startsWith('fast-mode') || (beta.startsWith('context-1m') && (spec.contextTokens ?? 0) < MILLION),
+    );
+  if (dearer === undefined) return;
+  throw refuse(
+    'BadRequest',
+    `the model ${name} is not served with the beta ${dearer.slice(0, 64)}: models have one price here`,
+    {
+      fix: `Leave ${dearer.slice(0, 64)} out of the header anthropic-beta.`,
+      causes: [{ field: 'anthropic-beta', reason: 'FieldValueNotSupported', message: 'changes the price' }],
+    },
+  );
+}
+
 /** A Model that says nothing of capabilities is taken at its upstream's word. */
 function can({ capabilities, modalities }: ModelSpec, feature: Feature): boolean {
   if (feature === 'Images') return modalities?.input?.includes('Image') ?? true;

@@ -17,7 +17,7 @@ import type { AdmittedRequest, Ask, InferenceTarget } from '../../actors/inferen
 import type { Exchange } from '../exchange.js';
 import { replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
-import { checkAbilities, outputBound } from './abilities.js';
+import { checkAbilities, checkBetas, outputBound } from './abilities.js';
 import { answerWhole, type Opened, type WholeAnswer } from './answer.js';
 import { answeredHeaders } from './answered-headers.js';
 import type { InferenceCall } from './call.js';
@@ -83,6 +83,7 @@ async function understand(
     const target = found instanceof Promise ? await found : found;
     measured.names(target.model.name);
     checkAbilities(target, request);
+    checkBetas(target, x.header('anthropic-beta'));
     const bounds = boundsOf(target, read);
     return { read, target, bounds, ways: await waysOf(target, read, bounds.outputTokens) };
   } catch (error) {

@@ -253,6 +253,9 @@ test.serial(
       [{ sound: file, model: 'hears-seconds' }, 400, 'file'],
       [{ file, model: 'hears-seconds', stream: 'True' }, 400, 'stream'],
       [{ file, model: 'hears-seconds', stream: '1' }, 400, 'stream'],
+      [{ file, model: 'hears-seconds', url: 'data:audio/wav;base64,AAAA' }, 400, 'url'],
+      [{ file, model: 'hears-seconds', file_id: 'file-1' }, 400, 'file_id'],
+      [{ file, model: 'hears-seconds', service_tier: 'priority' }, 400, 'service_tier'],
     ];
     for (const [fields, status, param] of cases) {
       const answer = await send(fields);
@@ -267,6 +270,18 @@ test.serial(
     });
     t.is(refused.status, 400);
     t.is(textAt(await refused.json(), 'error', 'param'), 'stream');
+    // A parser takes far longer over parts than over bytes, and a part may have no name.
+    for (const part of ['\r\n\r\n', (n: number) => `\r\nContent-Disposition: form-data; name="f${n}"\r\n\r\nx\r\n`]) {
+      const parts = Array.from({ length: 200_000 }, (_, n) => `--B${typeof part === 'string' ? part : part(n)}`);
+      const began = performance.now();
+      const many = await fetch(new URL(TRANSCRIPTIONS, owner.url), {
+        ...{ method: 'POST', body: `${parts.join('')}--B--\r\n` },
+        headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'multipart/form-data; boundary=B' },
+      }).catch(() => undefined);
+      t.log(`${Math.round(performance.now() - began)} ms`);
+      // It may be cut while it is still being sent.
+      if (many !== undefined) t.is(many.status, 400);
+    }
     const plain = await owner.post(TRANSCRIPTIONS, { model: 'hears-seconds' });
     t.is(plain.status, 415, plain.text);
     const broken = await fetch(new URL(TRANSCRIPTIONS, owner.url), {

@@ -58,6 +58,18 @@ export function badField(field: string, message: string): Error {
   return refusedField(fault(field, message));
 }
 
+/** Members that ask for other things than sound, or for other prices; and those that name where the sound is. */
+const NOT_OF_SOUND: ReadonlySet<string> = new Set([
+  ...['tools', 'messages', 'store', 'service_tier', 'n', 'best_of', 'max_tokens', 'max_completion_tokens'],
+]);
+const PLACES = /(^|_)(url|uri|urls|uris)$/;
+
+/** Why a request for sound may not have a member of this name. */
+export function faultOfSoundMember(member: string): RequestFault | undefined {
+  if (NOT_OF_SOUND.has(member)) return fault(member, 'is not of a request for sound. Remove it.');
+  return PLACES.test(member) ? fault(member, NO_ADDRESS) : undefined;
+}
+
 export const NO_ADDRESS = 'must not be an address: nothing is fetched for a request';
 
 /** A server would fetch it, from inside the operator's network. */

@@ -19,7 +19,16 @@ import type { InferenceCall } from '../call.js';
 import type { MeasuredRequest } from '../metrics.js';
 import { answerStream } from '../stream.js';
 import { goUnderWay, type UnderWay } from '../under-way.js';
-import { audioWay, badField, findAudioModel, isAddress, NO_ADDRESS, OPENAI, refusedField } from './audio-target.js';
+import {
+  audioWay,
+  badField,
+  faultOfSoundMember,
+  findAudioModel,
+  isAddress,
+  NO_ADDRESS,
+  OPENAI,
+  refusedField,
+} from './audio-target.js';
 
 const OPERATION = '/v1/audio/speech';
 const MOST_BODY = 2 ** 20;
@@ -121,6 +130,10 @@ function readAsked(x: Exchange, bytes: Buffer): Asked {
     throw badField('input', `must be a text of 1 to ${MOST_CHARACTERS} characters`);
   if (format !== undefined && format !== 'audio' && format !== 'sse')
     throw badField('stream_format', 'must be "audio" or "sse"');
+  for (const member of Object.keys(body)) {
+    const found = faultOfSoundMember(member);
+    if (found !== undefined) throw refusedField(found);
+  }
   // A server would fetch it, from inside.
   const address = Object.keys(body).find((member) => member !== 'input' && isAddress(body[member]));
   if (address !== undefined) throw badField(address, NO_ADDRESS);
@@ -205,7 +218,10 @@ async function answerEvents(
       if (usage === undefined) return admitted.end(undefined);
       const outputTokens = Math.min(ask.outputTokens, Math.ceil(follower.soundBytes / bytesAToken));
       const counted = { ...ZERO_USAGE, inputTokens: estimateTokens(ask.inputTokens), outputTokens };
-      return costUSD === undefined ? admitted.end(follower.used.tokens ?? counted) : admitted.charge(costUSD);
+      // None for sound that is there is no report.
+      const { tokens = counted } = follower.used;
+      const told = tokens.outputTokens === 0 ? { ...tokens, outputTokens } : tokens;
+      return costUSD === undefined ? admitted.end(told) : admitted.charge(costUSD);
     },
   };
   way.leaveToStream();

@@ -23,6 +23,8 @@ interface World {
   readonly rooms: Map<string, Omit<CounterRoom, 'org' | 'counter'>>;
   /** Refused renewals, by key. */
   readonly refused: Map<string, string>;
+  /** Those who want nothing more. */
+  readonly gone: Set<string>;
   now: number;
   answer: Delivery;
   /** Carries out this many rounds. */
@@ -56,13 +58,14 @@ function open(): World {
       world.told.push([uid, message]);
       return Promise.resolve(world.answer);
     },
+    wants: (_owner, uid) => Promise.resolve(!world.gone.has(uid)),
     clock: () => world.now,
     onProblem: (message) => {
       throw new Error(message);
     },
   });
   const world: World = {
-    ...{ work, told: [], rooms: new Map(), refused: new Map(), now: NOVEMBER, answer: 'Done' },
+    ...{ work, told: [], rooms: new Map(), refused: new Map(), gone: new Set(), now: NOVEMBER, answer: 'Done' },
     async rounds(count) {
       for (let i = 0; i < count; i++) {
         [left, stop] = [1, new AbortController()];
@@ -225,4 +228,21 @@ test('nothing gathers for longer than half a minute in three, nor for what can n
   world.rooms.set(BUDGET, LEFT('2', '7', '5'));
   await world.rounds(1);
   t.deepEqual(woken(), ['late'], 'the limit was lowered: it cannot fit any more');
+});
+
+test('what has ended or was cancelled leaves the queue at once: whoever waits behind its hundreds of pieces is woken in the same round', async (t) => {
+  const world = open();
+  world.rooms.set(BUDGET, LEFT('2'));
+  add(world, 'cancelled', wait(1, { count: 255 }));
+  add(world, 'deleted', wait(2, { count: 40 }));
+  add(world, 'next', wait(3));
+  world.gone.add('cancelled').add('deleted');
+  await world.rounds(1);
+  t.deepEqual(
+    world.told.map(([uid]) => uid),
+    ['next'],
+  );
+  world.gone.clear();
+  await world.rounds(2);
+  t.is(world.told.length, 1, 'they ask again when they want it again');
 });

@@ -19,7 +19,8 @@ const ROUTING = new Set([
   ...['headers', 'extraheaders', 'defaultheaders', 'extraquery', 'extrabody'],
   ...['models', 'modellist', 'fallbacks', 'route', 'provider', 'plugins', 'transforms', 'mockresponse'],
   // Of one's turn at a server that others use too, and of weights that it loads.
-  ...['priority', 'lorarequest', 'lora', 'loras'],
+  ...['priority', 'lorarequest', 'lora', 'loras', 'lorapath', 'adapter', 'adapterid', 'customlogitprocessor'],
+  ...['modelid', 'deploymentid', 'engine', 'userconfig', 'fallbackmodels'],
   ...['chattemplate', 'kvtransferparams', 'bootstraphost', 'bootstrapport', 'bootstraproom'],
   ...['litellmparams', 'additionaldropparams', 'allowedopenaiparams', 'dropparams'],
 ]);
@@ -33,9 +34,12 @@ const AT_VENDORS = new Set([
     'datasources',
     'compoundcustom',
     'vectorstoreids',
+    ...['forcesearchenhancement', 'enableenhancement', 'enablecodeinterpreter'],
   ],
 ]);
 const CREDENTIALS = /^(aws|azure|vertex)/;
+/** What a vendor has kept, of whoever: its account is the operator's. */
+const KEPT = new Set(['thread', 'threadid', 'conversation', 'previousresponseid', 'fileid', 'fileids', 'attachments']);
 
 /**
  * Members are written in small ASCII letters. Some servers read others as the same member (Go folds `ſ` to `s`), and obey the last one: then another
@@ -104,6 +108,13 @@ export function readBody(given: unknown, own: readonly string[] = []): ReadBody 
   const looked = Object.keys(given).find((member) => AT_VENDORS.has(plainOf(member)));
   if (looked !== undefined) {
     return refused(`${looked} must be left out: what an upstream looks up or runs has no price here.`, looked);
+  }
+  const kept = Object.keys(given).find((member) => KEPT.has(plainOf(member)) && isGiven(given[member]));
+  if (kept !== undefined) {
+    return refused(
+      `${kept} must be left out: nothing is kept at an upstream, whose account is not yours alone. Send the whole conversation.`,
+      kept,
+    );
   }
   const amount = Object.keys(given).find((member) => !own.includes(member) && isOtherAmount(member));
   if (amount !== undefined) {

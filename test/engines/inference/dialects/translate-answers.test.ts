@@ -74,7 +74,8 @@ function follow(from: DialectName, to: ChatOperation, chunks: readonly Buffer[])
 function linesOf(stream: string): ReadableStream<Uint8Array> {
   const data = stream
     .split('\n\n')
-    .map((frame) => /^data: (.*)$/m.exec(frame)?.[1])
+    // Not a dot: it ends at U+2028, which JSON has as it is.
+    .map((frame) => /^data: ([^\n]*)$/m.exec(frame)?.[1])
     .filter((line) => line !== undefined && line !== '[DONE]');
   return new Blob([`${data.join('\n')}\n`]).stream();
 }

@@ -72,10 +72,6 @@ function faultOfMessages(body: Body, blocks: readonly PlacedPart[]): RequestFaul
 /** They run at the upstream, or change what its account is charged. */
 const AT_UPSTREAM: readonly (readonly [member: string, why: string])[] = [
   ['mcp_servers', 'servers that an upstream calls have no price here. Call them yourself, as tools.'],
-  [
-    'thread',
-    'conversations are not kept at an upstream, whose account is not yours alone. Send the whole conversation.',
-  ],
   ['container', 'containers at an upstream have no price here'],
   ['compaction', 'summaries that an upstream makes have no price here'],
   ['billing_policy', 'the account at the upstream is not yours'],
@@ -83,6 +79,8 @@ const AT_UPSTREAM: readonly (readonly [member: string, why: string])[] = [
 ];
 
 function faultOfMembers(body: Body): RequestFault | undefined {
+  if (isGiven(body['store']) && body['store'] !== false)
+    return fault('store', 'must be false or left out: prompts are not stored');
   const found = AT_UPSTREAM.find(([member]) => isGiven(body[member]));
   if (found !== undefined) return fault(found[0], `must be left out: ${found[1]}`);
   return (

@@ -30,7 +30,8 @@ export function readOpenAI(operation: Operation, given: unknown): ReadRequest {
   const read = readBody(given);
   if (read.outcome === 'Refused') return read;
   const { body, model, stream } = read;
-  const found = faultOfContent(operation, body) ?? faultOfMembers(operation, body, stream);
+  const found =
+    faultOfContent(operation, body) ?? faultOfOther(operation, body) ?? faultOfMembers(operation, body, stream);
   if (found !== undefined) return refused(found.message, found.param);
   const answers = readAnswers(operation, body);
   if (answers.outcome === 'Fault') return refused(answers.fault.message, answers.fault.param);
@@ -61,6 +62,19 @@ export function readOpenAI(operation: Operation, given: unknown): ReadRequest {
 
 function imagesOf(operation: Operation, body: Body): Images {
   return operation === '/v1/chat/completions' ? countImages(partsOf(listOf(body['messages'])), imageOf) : NO_IMAGES;
+}
+
+/** What other operations, or other servers, read as what a model is asked: it would be neither counted nor checked. */
+const CONTENT = ['messages', 'prompt', 'input', 'inputs', 'images'];
+const CONTENT_OF: Readonly<Record<string, string>> = {
+  '/v1/chat/completions': 'messages',
+  '/v1/completions': 'prompt',
+};
+
+function faultOfOther(operation: Operation, body: Body): RequestFault | undefined {
+  const own = CONTENT_OF[operation] ?? 'input';
+  const other = CONTENT.find((member) => member !== own && isGiven(body[member]));
+  return other === undefined ? undefined : fault(other, `must be left out: ${operation} takes ${own}`);
 }
 
 /** `messages`, `prompt` or `input`. */
