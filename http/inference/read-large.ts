@@ -12,7 +12,7 @@ import type {
 } from '../../src/engines/inference/dialects/dialect.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
 import { type ChatOperation, translateRequest } from '../../src/engines/inference/dialects/translate.js';
-import { fewTexts } from '../../src/engines/inference/tokens/count.js';
+import { digitsOf, fewTexts } from '../../src/engines/inference/tokens/count.js';
 import { hasFewPieces } from './pieces.js';
 import { understandBody } from './understand.js';
 
@@ -32,6 +32,8 @@ export type LargeRequest =
   | {
       readonly outcome: 'Request';
       readonly summary: RequestSummary;
+      /** Of its numbers. */
+      readonly digits: number;
       /** For a tokenizer; undefined: too much of it. */
       readonly texts: readonly string[] | undefined;
       /** As an upstream gets it, in a buffer of its own. */
@@ -54,12 +56,13 @@ export function readLarge({ operation, bytes }: LargeTask, mark: string): LargeR
   }
   const understood = understandBody(operation, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   if (understood.outcome === 'Refused') return understood;
-  const { texts, body: _, ...summary } = understood.request;
+  const { texts, body, ...summary } = understood.request;
   const written = alone(dialectFor(operation).encodeRequest(understood.request, mark));
   const name = JSON.stringify(mark);
   const from = Buffer.from(written.buffer).indexOf(name);
   if (from < 0) throw new Error('the dialect does not write the name of the model');
-  return { outcome: 'Request', summary, texts: fewTexts(texts()), written, name: { from, to: from + name.length } };
+  const found = { summary, digits: digitsOf(body), texts: fewTexts(texts()) };
+  return { outcome: 'Request', ...found, written, name: { from, to: from + name.length } };
 }
 
 export interface TranslateTask {

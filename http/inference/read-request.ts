@@ -86,13 +86,13 @@ async function readInThread(
   const { length } = bytes;
   const large = await largeBodies.read(x.caller?.org ?? '', { operation, bytes }, x.gone);
   if (large.outcome === 'Refused') throw new RefusalError(large.refusal);
-  const { summary, texts, written } = large;
+  const { summary, digits, texts, written } = large;
   // Numbers may be written longer than they came; the rest of it is counted already.
   if (written.length > length && x.place?.hold(written.length - length) === false) throw tooManyBodies();
   let kept: Written | undefined = large;
   return {
     request: { ...summary, texts: () => texts },
-    bytes: Math.max(length, written.length),
+    bytes: length + digits,
     encode(model, { maxTokensMember }) {
       if (kept === undefined) throw new Error('the body was let go before it was sent');
       const most = dialectFor(operation).maxTokensOf(summary);

@@ -25,7 +25,7 @@ const PASSED_ON = new Set([
   'src/engines/inference/dialects/anthropic/errors.ts',
   'src/engines/inference/dialects/openai/errors.ts',
   'src/engines/inference/dialects/responses/write-answer.ts',
-  'http/inference/serve.ts',
+  'http/inference/under-way.ts',
   'http/inference/errors.ts',
   'src/engines/inference/echo/openai.ts',
   'src/engines/inference/dialects/upstream-error.ts',

@@ -2,7 +2,7 @@
  * `POST /v1/audio/transcriptions`: writes down a recording. It comes as a form, goes into a file without a name piece by piece, and from there to
  * the upstream, so that it is never whole in memory, and the fields may come behind it. Billed by seconds, or by tokens, as the model's price says.
  */
-import { refuse } from '../../../src/api/refusal.js';
+import { refuse, RefusalError } from '../../../src/api/refusal.js';
 import { followAudio } from '../../../src/engines/inference/audio/follow.js';
 import { HEAD_BYTES, secondsOf, type Seconds } from '../../../src/engines/inference/audio/seconds.js';
 import { readTranscript } from '../../../src/engines/inference/audio/transcript.js';
@@ -230,7 +230,7 @@ async function answerText(x: Exchange, answer: Writing): Promise<void> {
   } catch {
     const why = way.endedBy();
     opened.ended(x.res.destroyed || why !== undefined ? 'Left' : 'Broken');
-    throw why === undefined ? failed(undefined) : refuse(why.code, why.message, why);
+    throw why === undefined ? failed(undefined) : new RefusalError(why);
   }
   const type = opened.headers['content-type'] ?? 'application/json';
   const said = readTranscript(bytes, /json/i.test(type), OPENAI.readError);
