@@ -30,7 +30,7 @@ export interface Blocks {
   draw(payer: BlockPayer, amountUSD: USD): Reservation | Promise<Reservation>;
   /** A request that draws nothing: it was refused (an error), or is free. */
   count(payer: Pick<BlockPayer, 'org' | 'endpoint'>, how: 'Failed' | 'Done'): void;
-  /** An earlier process has told of this payer that money refuses its requests: it is told when there is some again. */
+  /** An earlier process has told this payer's InferenceEndpoint that its requests are refused for lack of money. The endpoint gets a message when they fit again. */
   refusedBefore(payer: BlockPayer): void;
   /** Requests that run now through an InferenceEndpoint. */
   running(endpoint: string): number;

@@ -78,7 +78,7 @@ export async function answerWhole(
   reply(x, 200, read.translated ?? bytes, headers);
 }
 
-/** By its usage, where there is one. None for a text that is there is no report of it, as in a stream. */
+/** What the upstream reports as usage, else our own count. A report of 0 output tokens beside a text counts as no report, in a stream as well. */
 function usedBy({ usage, outputBytes }: ReadAnswer, estimate: Estimate): Usage {
   const counted = estimatedUsage(estimate, outputBytes);
   if (usage === undefined) return counted;

@@ -1,6 +1,6 @@
 /**
  * Bodies that would hold the event loop for long are read and written anew in a thread (`../work-thread.ts`), org by org in turns, and none of what
- * it has parsed is kept: it hands back a summary and the bytes for an upstream (`read-large.ts`). What is light is told by its length and by
+ * it has parsed is kept: it hands back a summary and the bytes for an upstream (`read-large.ts`). A body is light or not by its length and by
  * the number of its pieces (`pieces.ts`): 64 KiB of text are read and written in half a millisecond, as many bytes of `{}` in 8. Longer bodies cost little
  * each, but nothing on the event loop gives turns to their orgs: 64 senders of 250 KiB would hold it for 90 ms at a time.
  *

@@ -1,6 +1,6 @@
 /**
  * Reads a large body as far as the event loop has to know it, and writes it as an upstream gets it, but for the model's name, which is known later:
- * where that belongs is told beside the bytes. So nothing that was parsed is kept. Pure; runs in a thread (`worker.ts`).
+ * the result has the bytes and the place of that name in them. So nothing that was parsed is kept. Pure; runs in a thread (`worker.ts`).
  */
 import type { Refusal } from '../../src/api/refusal.js';
 import { isObject } from '../../src/api/safe-value.js';

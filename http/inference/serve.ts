@@ -1,5 +1,5 @@
 /**
- * The door of the inference data plane: which call a path is, who calls, and how everything that fails is told in the dialect of the client. Text
+ * The door of the inference data plane: which call a path is, who calls, and the errors, each in the dialect of the client. Text
  * and sound are served by `serve-text.ts` and `audio/`.
  */
 import { refuse, RefusalError } from '../../src/api/refusal.js';

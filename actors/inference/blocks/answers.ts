@@ -7,7 +7,7 @@
  *
  * A hold that is gone was released with its object, by its deletion or that of its project. What was used and not posted is charged all the same,
  * by a hold that is placed, charged and released in one commit: else to delete an endpoint under its requests would make them free. Where there
- * is no money left for it, it is the service's loss. Waiting requests are refused as Unavailable; when their clients try again, the endpoint is gone (404).
+ * is no money left for that charge, the service bears it. Waiting requests are refused as Unavailable; when their clients try again, the endpoint is gone (404).
  */
 import type { Drawn, HoldRefusal, OperationResult } from '../../../src/money/operation.js';
 import { sumUSD, USD, ZERO } from '../../../src/money/usd.js';
@@ -22,7 +22,7 @@ import { freeOf, NOTHING, plus, type Account, type Block, type Unposted, type Us
 const MOST_TRIES = 3;
 /** A payer that was refused has money again when as much is admitted, or anything after so long (ms). */
 const RESTORED_MS = 10_000;
-/** I10: InferenceEndpoints of one org of which it is known that they were refused; of further ones nothing is told. */
+/** I10: at most so many InferenceEndpoints of one org are remembered as refused for lack of money; further ones get no message about it. */
 const MOST_UNFUNDED = 10_000;
 const SMALLEST = new USD(1n);
 

@@ -64,15 +64,13 @@ const NOT_OF_SOUND: ReadonlySet<string> = new Set([
 ]);
 const PLACES = /(^|_)(url|uri|urls|uris)$/;
 
-/** Why a request for sound may not have a member of this name. */
-export function faultOfSoundMember(member: string): RequestFault | undefined {
+/** Members that are texts, in which an address is a text as well. */
+const TEXTS: ReadonlySet<string> = new Set(['input', 'prompt', 'instructions']);
+const NO_ADDRESS = 'must not be an address: nothing is fetched for a request';
+
+/** Why a request for sound may not have this member. A server would fetch an address from inside the operator's network. */
+export function faultOfSoundMember(member: string, value: unknown): RequestFault | undefined {
   if (NOT_OF_SOUND.has(member)) return fault(member, 'is not of a request for sound. Remove it.');
-  return PLACES.test(member) ? fault(member, NO_ADDRESS) : undefined;
-}
-
-export const NO_ADDRESS = 'must not be an address: nothing is fetched for a request';
-
-/** A server would fetch it, from inside the operator's network. */
-export function isAddress(value: unknown): boolean {
-  return typeof value === 'string' && /^\s*[a-z][a-z0-9+.-]*:\/\//i.test(value);
+  const isAddress = typeof value === 'string' && /^\s*[a-z][a-z0-9+.-]*:\/\//i.test(value);
+  return PLACES.test(member) || (isAddress && !TEXTS.has(member)) ? fault(member, NO_ADDRESS) : undefined;
 }

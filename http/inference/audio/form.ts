@@ -140,7 +140,7 @@ function parse(x: Exchange, boundary: string, write: (chunk: Uint8Array) => Prom
       if (!x.req.readableEnded) fail(new Error('the client has left'));
     };
     x.req.once('close', gone);
-    // It may have ended while a file was being opened: then nothing more is told.
+    // The request may have ended while the file was being opened: then it emits no further event.
     if (x.req.destroyed) gone();
     else x.req.pipe(counter).pipe(parser);
   });

@@ -19,16 +19,7 @@ import type { InferenceCall } from '../call.js';
 import type { MeasuredRequest } from '../metrics.js';
 import { answerStream } from '../stream.js';
 import { goUnderWay, type UnderWay } from '../under-way.js';
-import {
-  audioWay,
-  badField,
-  faultOfSoundMember,
-  findAudioModel,
-  isAddress,
-  NO_ADDRESS,
-  OPENAI,
-  refusedField,
-} from './audio-target.js';
+import { audioWay, badField, faultOfSoundMember, findAudioModel, OPENAI, refusedField } from './audio-target.js';
 
 const OPERATION = '/v1/audio/speech';
 const MOST_BODY = 2 ** 20;
@@ -130,13 +121,10 @@ function readAsked(x: Exchange, bytes: Buffer): Asked {
     throw badField('input', `must be a text of 1 to ${MOST_CHARACTERS} characters`);
   if (format !== undefined && format !== 'audio' && format !== 'sse')
     throw badField('stream_format', 'must be "audio" or "sse"');
-  for (const member of Object.keys(body)) {
-    const found = faultOfSoundMember(member);
+  for (const [member, value] of Object.entries(body)) {
+    const found = faultOfSoundMember(member, value);
     if (found !== undefined) throw refusedField(found);
   }
-  // A server would fetch it, from inside.
-  const address = Object.keys(body).find((member) => member !== 'input' && isAddress(body[member]));
-  if (address !== undefined) throw badField(address, NO_ADDRESS);
   return { body, model, input, events: format === 'sse' };
 }
 

@@ -29,16 +29,7 @@ import type { InferenceCall } from '../call.js';
 import type { MeasuredRequest } from '../metrics.js';
 import { answerStream } from '../stream.js';
 import { goUnderWay, type UnderWay } from '../under-way.js';
-import {
-  audioWay,
-  badField,
-  faultOfSoundMember,
-  findAudioModel,
-  isAddress,
-  NO_ADDRESS,
-  OPENAI,
-  refusedField,
-} from './audio-target.js';
+import { audioWay, badField, faultOfSoundMember, findAudioModel, OPENAI, refusedField } from './audio-target.js';
 import { readForm, type Form } from './form.js';
 import { formBody } from './form-body.js';
 
@@ -163,9 +154,8 @@ function checkFields({ fields, file }: Form): void {
     // Lists and members of objects, as clients write them: `include[]`, `chunking_strategy[type]`.
     const member = name.replace(/\[[a-z_]*\]$/, '');
     const found =
-      name === 'model' || name === 'stream' ? undefined : (faultOfSoundMember(member) ?? faultOfMember(member));
+      name === 'model' || name === 'stream' ? undefined : (faultOfSoundMember(member, value) ?? faultOfMember(member));
     if (found !== undefined) throw refusedField(found);
-    if (name !== 'prompt' && isAddress(value)) throw badField(name, NO_ADDRESS);
   }
 }
 

@@ -103,6 +103,14 @@ export class CannotCarry extends Error {
   }
 }
 
+/** `parts`: of a place in the request where the other dialect takes texts alone. */
+export function textsAlone(parts: readonly (TextPart | MediaPart)[], at: string): readonly string[] {
+  return parts.map((part) => {
+    if (part.is === 'Text') return part.text;
+    throw new CannotCarry(at, 'must be text');
+  });
+}
+
 /** Joins what one role says in several messages that follow each other; a role that says nothing has no turn. */
 export function inTurns(turns: readonly Turn[]): readonly Turn[] {
   const joined: Turn[] = [];

@@ -10,6 +10,7 @@ import {
   type Conversation,
   type Format,
   inTurns,
+  textsAlone,
   isEffort,
   type MediaPart,
   type Reasoning,
@@ -93,7 +94,7 @@ function readMessages(messages: readonly unknown[]): Read {
     switch (role) {
       case 'system':
       case 'developer':
-        system.push(...textsOf(content, `${at}.content`));
+        system.push(...textsAlone(readContent(content, `${at}.content`), `${at}.content`));
         break;
       case 'user':
         turns.push({ role: 'User', parts: readContent(content, `${at}.content`) });
@@ -114,13 +115,6 @@ function readMessages(messages: readonly unknown[]): Read {
     }
   }
   return { system, turns: inTurns(turns) };
-}
-
-function textsOf(content: unknown, at: string): readonly string[] {
-  return readContent(content, at).map((part) => {
-    if (part.is === 'Text') return part.text;
-    throw new CannotCarry(at, 'must be text');
-  });
 }
 
 export function readContent(content: unknown, at: string): readonly (TextPart | MediaPart)[] {

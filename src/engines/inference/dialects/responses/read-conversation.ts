@@ -7,6 +7,7 @@ import {
   type Conversation,
   type Format,
   inTurns,
+  textsAlone,
   isEffort,
   type MediaPart,
   type Reasoning,
@@ -70,7 +71,8 @@ function readInput(input: unknown): { readonly system: string[]; readonly turns:
     const { type = 'message', role, content } = item;
     switch (type) {
       case 'message':
-        if (role === 'system' || role === 'developer') system.push(...textsOf(content, `${at}.content`));
+        if (role === 'system' || role === 'developer')
+          system.push(...textsAlone(readContent(content, `${at}.content`), `${at}.content`));
         else if (role === 'user') turns.push({ role: 'User', parts: readContent(content, `${at}.content`) });
         else if (role === 'assistant') turns.push({ role: 'Assistant', parts: spoken(content, `${at}.content`) });
         else throw new CannotCarry(`${at}.role`, 'must be user, assistant, system or developer');
@@ -93,13 +95,6 @@ function readInput(input: unknown): { readonly system: string[]; readonly turns:
     }
   }
   return { system, turns: inTurns(turns) };
-}
-
-function textsOf(content: unknown, at: string): readonly string[] {
-  return readContent(content, at).map((part) => {
-    if (part.is === 'Text') return part.text;
-    throw new CannotCarry(at, 'must be text');
-  });
 }
 
 function spoken(content: unknown, at: string): readonly AssistantPart[] {
