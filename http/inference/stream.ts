@@ -17,7 +17,7 @@ import {
   type FollowOptions,
   type StreamFollower,
 } from '../../src/engines/inference/dialects/dialect.js';
-import { openSseDecoder, type SseFrame } from '../../src/engines/inference/sse.js';
+import { openSseDecoder } from '../../src/engines/inference/sse.js';
 import type { Usage } from '../../src/money/model-prices.js';
 import { showUSD } from '../../src/money/usd.js';
 import type { Exchange } from '../exchange.js';
@@ -75,7 +75,6 @@ export async function answerStream(
   const counted = (outputBytes: number): Usage => estimatedUsage(estimate, outputBytes);
   const costOf = (usage: Usage): string => showUSD(admitted.priceOf(completeUsage(usage, estimate)));
   const follower = answer.follow({ costOf, counted });
-  const decoder = openSseDecoder(FRAMES);
   const out = new Outflow(x.res);
   const client = followClient(x.res, () => follower.outputBytes, { readOn: answer.readOn ?? READ_ON, abort });
   let stopped: Refusal | undefined;
@@ -113,15 +112,13 @@ export async function answerStream(
     if (state.is === 'Complete' && isTold) return usage;
     return { ...usage, outputTokens: Math.max(usage.outputTokens, counted(outputBytes).outputTokens) };
   };
-  /** What frames become; throws what ends the stream, and what came before that is in `text`. */
+  /** What frames become. What ends the stream is thrown, and what came before that is here. */
   let text = '';
-  const pass = (frames: readonly SseFrame[]): void => {
-    for (const frame of frames) {
-      const followed = follower.frame(frame).out ?? '';
-      if (isPastBound(follower, answer.outputTokens)) throw pastBound();
-      text += followed;
-    }
-  };
+  const decoder = openSseDecoder(FRAMES, (frame) => {
+    const followed = follower.frame(frame).out ?? '';
+    if (isPastBound(follower, answer.outputTokens)) throw pastBound();
+    text += followed;
+  });
   const send = (now: number): boolean => {
     if (text === '') return true;
     wroteAt = now;
@@ -136,7 +133,7 @@ export async function answerStream(
   try {
     for await (const chunk of opened.body) {
       const arrived = performance.now();
-      pass(decoder.push(chunk));
+      decoder.push(chunk);
       const now = performance.now();
       bytes += chunk.length;
       if (bytes > MOST_SILENT_BYTES + answer.outputTokens * MOST_BYTES_A_TOKEN) {
@@ -157,7 +154,7 @@ export async function answerStream(
       if (follower.state.is !== 'Open' || client.isDone() || stopped !== undefined) break;
     }
     // Servers leave the end of the last line out.
-    if (follower.state.is === 'Open' && !client.isDone() && stopped === undefined) pass(decoder.end());
+    if (follower.state.is === 'Open' && !client.isDone() && stopped === undefined) decoder.end();
   } catch (error) {
     stopped ??= answer.endedBy();
     // What nobody here has broken off was broken by the upstream, or it went too far.

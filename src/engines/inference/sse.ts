@@ -1,7 +1,7 @@
 /**
  * Server-sent events: frames out of bytes, however they are split. A line ends with LF, CR or CRLF; a byte order mark at the start, comments and
  * fields other than `event` and `data` are passed over; `data` lines are joined by LF. What is no UTF-8, and a line or a frame beyond its
- * bound, throws a `BrokenStreamError`; after that the decoder is of no more use.
+ * bound, throws a `BrokenStreamError`; what ended before it has been taken by then, and the decoder is of no more use.
  *
  * I10: a line that has not ended is kept in one buffer of at most twice `mostLineBytes`, the lines of a frame up to `mostFrameBytes`.
  */
@@ -30,10 +30,10 @@ export interface SseBounds {
 export const SSE_BOUNDS: SseBounds = { mostLineBytes: 16 * 2 ** 20, mostFrameBytes: 16 * 2 ** 20 };
 
 export interface SseDecoder {
-  /** The frames that this chunk completes. */
-  push(chunk: Buffer): SseFrame[];
+  /** Hands the frames that this chunk completes to `take`, one by one. */
+  push(chunk: Buffer): void;
   /** The stream is over: what stands there without its empty line counts as a frame. Whether it is a whole one, its data tells. */
-  end(): SseFrame[];
+  end(): void;
 }
 
 const LF = 10;
@@ -42,7 +42,11 @@ const COLON = 58;
 const BLANK = 32;
 const NONE = Buffer.alloc(0);
 
-export function openSseDecoder({ mostLineBytes, mostFrameBytes }: SseBounds): SseDecoder {
+/** What `take` throws goes through. */
+export function openSseDecoder(
+  { mostLineBytes, mostFrameBytes }: SseBounds,
+  take: (frame: SseFrame) => void,
+): SseDecoder {
   /** The line that has not ended: the first `heldBytes` of it. */
   let held = NONE;
   let heldBytes = 0;
@@ -66,18 +70,20 @@ export function openSseDecoder({ mostLineBytes, mostFrameBytes }: SseBounds): Ss
     heldBytes = length;
   };
 
-  const dispatch = (frames: SseFrame[]): void => {
-    if (data.length > 0) frames.push({ event, data: data.length === 1 ? (data[0] ?? '') : data.join('\n') });
+  const dispatch = (): void => {
+    const frame =
+      data.length === 0 ? undefined : { event, data: data.length === 1 ? (data[0] ?? '') : data.join('\n') };
     if (data.length > 0) data = [];
     event = undefined;
     frameBytes = 0;
+    if (frame !== undefined) take(frame);
   };
 
   /** `bytes` from `start` to `end`, without what ends the line. */
-  const line = (bytes: Buffer, from: number, end: number, frames: SseFrame[]): void => {
+  const line = (bytes: Buffer, from: number, end: number): void => {
     const start = firstLine && startsWithMark(bytes, from, end) ? from + 3 : from;
     firstLine = false;
-    if (start === end) return dispatch(frames);
+    if (start === end) return dispatch();
     if (end - start > mostLineBytes)
       throw new BrokenStreamError(`a line of the stream is longer than ${mostLineBytes} bytes`);
     const whole = bytes.subarray(start, end);
@@ -95,19 +101,18 @@ export function openSseDecoder({ mostLineBytes, mostFrameBytes }: SseBounds): Ss
     else event = value === '' ? undefined : value;
   };
 
-  const endLine = (chunk: Buffer, start: number, end: number, frames: SseFrame[]): void => {
-    if (heldBytes === 0) return line(chunk, start, end, frames);
+  const endLine = (chunk: Buffer, start: number, end: number): void => {
+    if (heldBytes === 0) return line(chunk, start, end);
     hold(chunk.subarray(start, end));
     const [bytes, length] = [held, heldBytes];
     heldBytes = 0;
     // A long line is not kept in memory for the short ones that follow it.
     if (held.length > 64 * 1024) held = NONE;
-    line(bytes, 0, length, frames);
+    line(bytes, 0, length);
   };
 
   return {
     push(chunk) {
-      const frames: SseFrame[] = [];
       let at = afterCr && chunk[0] === LF ? 1 : 0;
       if (chunk.length > 0) afterCr = false;
       let lf = chunk.indexOf(LF, at);
@@ -115,7 +120,7 @@ export function openSseDecoder({ mostLineBytes, mostFrameBytes }: SseBounds): Ss
       while (lf >= 0 || cr >= 0) {
         const byCr = cr >= 0 && (lf < 0 || cr < lf);
         const end = byCr ? cr : lf;
-        endLine(chunk, at, end, frames);
+        endLine(chunk, at, end);
         at = end + 1;
         if (byCr && at === chunk.length) afterCr = true;
         if (byCr && chunk[at] === LF) at += 1;
@@ -123,13 +128,10 @@ export function openSseDecoder({ mostLineBytes, mostFrameBytes }: SseBounds): Ss
         if (cr >= 0 && cr < at) cr = chunk.indexOf(CR, at);
       }
       if (at < chunk.length) hold(chunk.subarray(at));
-      return frames;
     },
     end() {
-      const frames: SseFrame[] = [];
-      if (heldBytes > 0) endLine(NONE, 0, 0, frames);
-      dispatch(frames);
-      return frames;
+      if (heldBytes > 0) endLine(NONE, 0, 0);
+      dispatch();
     },
   };
 }

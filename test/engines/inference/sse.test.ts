@@ -10,8 +10,11 @@ import {
 const BOUNDS: SseBounds = { mostLineBytes: 1_000, mostFrameBytes: 2_000 };
 
 function framesOf(chunks: readonly Buffer[], bounds: SseBounds = BOUNDS): SseFrame[] {
-  const decoder = openSseDecoder(bounds);
-  return [...chunks.flatMap((chunk) => decoder.push(chunk)), ...decoder.end()];
+  const frames: SseFrame[] = [];
+  const decoder = openSseDecoder(bounds, (frame) => frames.push(frame));
+  for (const chunk of chunks) decoder.push(chunk);
+  decoder.end();
+  return frames;
 }
 
 function read(text: string): SseFrame[] {
@@ -45,11 +48,25 @@ test('a stream that ends without its empty line still gives its last frame', (t)
 });
 
 test('a frame is there as soon as its empty line is, also when that ends with a CR', (t) => {
-  const decoder = openSseDecoder(BOUNDS);
-  t.deepEqual(decoder.push(Buffer.from('data: a\r\n\r')), data('a'));
-  t.deepEqual(decoder.push(Buffer.from('\n')), []);
-  t.deepEqual(decoder.push(Buffer.from('data: b\n\n')), data('b'));
-  t.deepEqual(decoder.end(), []);
+  const frames: SseFrame[] = [];
+  const decoder = openSseDecoder(BOUNDS, (frame) => frames.push(frame));
+  decoder.push(Buffer.from('data: a\r\n\r'));
+  t.deepEqual(frames, data('a'));
+  decoder.push(Buffer.from('\n'));
+  t.deepEqual(frames, data('a'));
+  decoder.push(Buffer.from('data: b\n\n'));
+  t.deepEqual(frames, data('a', 'b'));
+  decoder.end();
+  t.deepEqual(frames, data('a', 'b'));
+});
+
+test('what ended before a fault has been taken, also when both came in one piece', (t) => {
+  for (const fault of [Buffer.from([0xff, 10, 10]), Buffer.alloc(BOUNDS.mostLineBytes + 1, 'a')]) {
+    const frames: SseFrame[] = [];
+    const decoder = openSseDecoder(BOUNDS, (frame) => frames.push(frame));
+    t.throws(() => decoder.push(Buffer.concat([Buffer.from('data: a\n\n'), fault])), { instanceOf: BrokenStreamError });
+    t.deepEqual(frames, data('a'));
+  }
 });
 
 const line = fc.oneof(

@@ -6,7 +6,7 @@ import type {
   RequestFault,
   StreamFollower,
 } from '../../../../src/engines/inference/dialects/dialect.js';
-import { openSseDecoder, type SseFrame } from '../../../../src/engines/inference/sse.js';
+import { openSseDecoder } from '../../../../src/engines/inference/sse.js';
 import { type Usage, ZERO_USAGE } from '../../../../src/money/model-prices.js';
 
 export function requestOf(dialect: Dialect, operation: Operation, body: unknown): InferenceRequest {
@@ -31,22 +31,19 @@ const COUNTS = ['inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'longCache
 
 /** Costs are shown as the tokens that they are of. */
 export function followed(dialect: Dialect, request: InferenceRequest, chunks: readonly Buffer[]): Followed {
-  const decoder = openSseDecoder({ mostLineBytes: 2 ** 20, mostFrameBytes: 2 ** 20 });
   const follower = dialect.follow(request, {
     costOf: (used) => `cost of ${COUNTS.map((count) => used[count]).join()}`,
     counted: (outputTokens) => ({ ...ZERO_USAGE, outputTokens }),
   });
   let out = '';
   let bytes = 0;
-  const take = (decoded: readonly SseFrame[]): void => {
-    for (const frame of decoded) {
-      const followedFrame = follower.frame(frame);
-      out += followedFrame.out ?? '';
-      bytes += followedFrame.outputBytes;
-    }
-  };
-  for (const chunk of chunks) take(decoder.push(chunk));
-  take(decoder.end());
+  const decoder = openSseDecoder({ mostLineBytes: 2 ** 20, mostFrameBytes: 2 ** 20 }, (frame) => {
+    const followedFrame = follower.frame(frame);
+    out += followedFrame.out ?? '';
+    bytes += followedFrame.outputBytes;
+  });
+  for (const chunk of chunks) decoder.push(chunk);
+  decoder.end();
   if (bytes !== follower.outputBytes) throw new Error(`${bytes} bytes in frames, ${follower.outputBytes} in all`);
   return { out, follower };
 }

@@ -63,10 +63,12 @@ interface Followed {
 
 function follow(from: DialectName, to: ChatOperation, chunks: readonly Buffer[]): Followed {
   const follower = followTranslated(from, to, ABOUT, free);
-  const decoder = openSseDecoder(SSE_BOUNDS);
   let out = '';
-  for (const frame of [...chunks.flatMap((chunk) => decoder.push(chunk)), ...decoder.end()])
+  const decoder = openSseDecoder(SSE_BOUNDS, (frame) => {
     out += follower.frame(frame).out ?? '';
+  });
+  for (const chunk of chunks) decoder.push(chunk);
+  decoder.end();
   return { out, follower };
 }
 
