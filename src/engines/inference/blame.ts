@@ -1,29 +1,44 @@
 /**
- * Whether a failure speaks against a route, or against who caused it: while others are served by the same route, what fails for one tenant alone
- * is taken for the fault of its requests, so that nobody can make a model cool for all. A route that is really down serves no others either.
+ * Whom a failure of a route is held against: all who use it, or only the tenant whose request it was. A request can make an upstream fail by
+ * what it says (a vendor's 403 and 429 for one content, a server's 500), and nobody may make a model rest for others. So what fails for one
+ * tenant alone, while others are known to have been served, makes the route rest for that tenant, and for all as soon as a second tenant meets
+ * with failure and none is served. A route that is really down fails for the second one too. Pure.
  *
- * I10: the last outcome of MOST_TENANTS tenants; the oldest is forgotten.
+ * What no request can cause is held against the route at once: no connection, a refused key.
  */
 import type { RouteOutcome } from './health.js';
 
-const MOST_TENANTS = 64;
-/** Of what is older nothing is known any more (ms). */
-const RECENT_MS = 10_000;
+/** A tenant's last outcome that says something about the route. */
+export interface LastOutcome {
+  readonly at: number;
+  readonly served: boolean;
+}
 
-/** The last outcome of each tenant, the oldest first. */
-export type LastOutcomes = Map<string, { readonly at: number; readonly served: boolean }>;
+/** While another one was served so lately (ms), the route serves. */
+const SERVES_MS = 10_000;
+/** And so long (ms) it is believed to, unless another one has failed in the last FAILS_MS. */
+const KNOWN_MS = 600_000;
+const FAILS_MS = 60_000;
 
-/** The outcome as the route's health is to hear it. Notes it for those of others. */
-export function judged(last: LastOutcomes, tenant: string, outcome: RouteOutcome, now: number): RouteOutcome {
-  const isFault = outcome.is === 'Failed' && outcome.cause === 'Failing';
-  if (outcome.is !== 'Whole' && outcome.is !== 'Failed') return outcome;
-  last.delete(tenant);
-  last.set(tenant, { at: now, served: outcome.is === 'Whole' });
-  const [oldest] = last.keys();
-  if (last.size > MOST_TENANTS && oldest !== undefined) last.delete(oldest);
-  if (!isFault) return outcome;
-  const othersAreServed = [...last].some(
-    ([other, { at, served }]) => other !== tenant && served && now - at < RECENT_MS,
-  );
-  return othersAreServed ? { is: 'Refused' } : outcome;
+export function heldAgainst(outcome: RouteOutcome, others: readonly LastOutcome[], now: number): 'All' | 'TenantAlone' {
+  if (!mayBeByRequest(outcome)) return 'All';
+  const within = (served: boolean, ms: number): boolean =>
+    others.some((last) => last.served === served && now - last.at < ms);
+  return within(true, SERVES_MS) || (within(true, KNOWN_MS) && !within(false, FAILS_MS)) ? 'TenantAlone' : 'All';
+}
+
+function mayBeByRequest(outcome: RouteOutcome): boolean {
+  switch (outcome.is) {
+    case 'Failed':
+      return outcome.cause === 'Failing';
+    case 'Limited':
+    case 'Forbidden':
+      return true;
+    case 'Opened':
+    case 'Whole':
+    case 'KeyRefused':
+    case 'Refused':
+    case 'Left':
+      return false;
+  }
 }

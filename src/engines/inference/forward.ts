@@ -6,8 +6,8 @@
 import { choose } from './choose.js';
 import { readErrorBody } from './error-body.js';
 import type { RouteHealth } from './health.js';
-import { isRefusal, needsBody, outcomeOf } from './outcome.js';
-import { enter, type Report, type Route } from './route.js';
+import { needsBody, outcomeOf, refusalStatus } from './outcome.js';
+import { enter, healthFor, type Report, type Route } from './route.js';
 import type { Forwarded, ForwardCall, Way } from './router.js';
 import type { UpstreamError } from './dialects/dialect.js';
 import type { Upstream, UpstreamAnswer, UpstreamFailure } from './upstream.js';
@@ -45,8 +45,20 @@ export async function forward(
   context: ForwardContext,
 ): Promise<Forwarded> {
   const routes = tried.flatMap((one) => one.routes);
-  const inOrder = tried.flatMap((one) =>
-    choose(one.routes, context.now(), context.random).map((route) => ({ route, way: one.way })),
+  const { tenant } = call;
+  const begun = context.now();
+  const inOrder = tried.flatMap(({ way, routes: spoken }) =>
+    choose(
+      spoken.map((route) => ({
+        priority: route.priority,
+        weight: route.weight,
+        health: healthFor(route, tenant, begun),
+        route,
+        way,
+      })),
+      begun,
+      context.random,
+    ),
   );
   const reasons: Why[] = [];
   const entered = new Set<Route>();
@@ -58,11 +70,11 @@ export async function forward(
     const body = encoded instanceof Promise ? await encoded : encoded;
     if (call.signal.aborted) return aborted();
     if (body === undefined) continue;
-    const report = enter(route, call.tenant, context.now());
+    const report = enter(route, tenant, context.now());
     // Another request has begun to try it in the meantime, or made it cool.
     if (report === undefined) continue;
     entered.add(route);
-    const { tenant, stream, headers, signal } = call;
+    const { stream, headers, signal } = call;
     const { operation } = way;
     const answer = await route.upstream.send({ tenant, operation, stream, headers, signal, body });
     const step =
@@ -77,8 +89,12 @@ export async function forward(
   if (call.signal.aborted) return aborted();
   const now = context.now();
   const passedOver = routes.filter((route) => !entered.has(route));
-  if (tries < MOST_TRIES) reasons.push(...passedOver.map(({ health }) => whyCooling(health)));
-  return { outcome: 'Failed', reason: overall(reasons), retryAfterSeconds: retryAfter(routes, now) };
+  if (tries < MOST_TRIES) reasons.push(...passedOver.map((route) => whyCooling(healthFor(route, tenant, now))));
+  const retryAfterSeconds = retryAfter(
+    routes.map((route) => healthFor(route, tenant, now)),
+    now,
+  );
+  return { outcome: 'Failed', reason: overall(reasons), retryAfterSeconds };
 }
 
 function notAnswered({ reason, message }: UpstreamFailure, report: Report, { now, note }: ForwardContext): Step {
@@ -132,13 +148,14 @@ async function answered({ answer, route, way, report, call, context, retries }: 
   const outcome = outcomeOf(answer, error, context.now());
   report(outcome, context.now());
   if (outcome.is === 'Refused' || outcome.is === 'Limited') context.answered(upstream.name);
-  if (outcome.is === 'Refused' && isRefusal(status)) {
+  const refused = refusalStatus(status, error);
+  if (outcome.is === 'Refused' && refused !== undefined) {
     const told = (error && concealed(error, upstream)) ?? {
       message: `The model's upstream refused the request with status ${status} and no reason.`,
     };
-    return { end: { outcome: 'Refused', status, error: told, class: upstream.class } };
+    return { end: { outcome: 'Refused', status: refused, error: told, class: upstream.class } };
   }
-  const refusesKey = outcome.is === 'KeyRefused';
+  const refusesKey = outcome.is === 'KeyRefused' || outcome.is === 'Forbidden';
   if (upstream.probe === undefined) return { why: outcome.is === 'Limited' ? 'Overloaded' : 'Unavailable' };
   context.note(
     `upstream ${upstream.name}: answered ${status}${refusesKey ? ', which refuses its key or lacks credit' : ''}`,
@@ -189,8 +206,8 @@ function overall(reasons: readonly Why[]): Why {
 }
 
 /** When the first of the routes may be up again; undefined: there is none. */
-function retryAfter(routes: readonly Route[], now: number): number | undefined {
+function retryAfter(routes: readonly RouteHealth[], now: number): number | undefined {
   if (routes.length === 0) return undefined;
-  const waits = routes.map(({ health }) => (health.is === 'Cooling' ? health.until - now : 0));
+  const waits = routes.map((health) => (health.is === 'Cooling' ? health.until - now : 0));
   return Math.min(Math.max(Math.ceil(Math.min(...waits) / 1000), 1), LONGEST_RETRY_AFTER_S);
 }

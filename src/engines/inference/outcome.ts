@@ -14,11 +14,22 @@ export function needsBody(status: number): boolean {
 }
 
 /** The upstream has judged the request, not itself: another one would too. */
-export function isRefusal(status: number): boolean {
+function isRefusal(status: number): boolean {
   return status === 400 || status === 413 || status === 422;
 }
 
 const isMoney = (status: number): boolean => status === 401 || status === 402 || status === 403;
+
+/**
+ * The status with which an upstream has judged the request itself; undefined: it has said something about itself. Some say with 403 that a
+ * content is not allowed, and with 429 that one request is larger than all that they give in a minute.
+ */
+export function refusalStatus(status: number, error: UpstreamError | undefined): number | undefined {
+  if (isRefusal(status)) return status;
+  if (status === 403 && error?.isOfContent === true) return 400;
+  if (status === 429 && error?.message.startsWith('Request too large') === true) return 413;
+  return undefined;
+}
 
 /** Of an answer that is no 2xx. `error`: what its body says, where `needsBody`. */
 export function outcomeOf(
@@ -26,7 +37,10 @@ export function outcomeOf(
   error: UpstreamError | undefined,
   now: number,
 ): RouteOutcome {
-  if (isMoney(status) || saysNoCredit(error)) return { is: 'KeyRefused' };
+  if (saysNoCredit(error)) return { is: 'KeyRefused' };
+  if (refusalStatus(status, error) !== undefined) return { is: 'Refused' };
+  if (status === 403) return { is: 'Forbidden' };
+  if (isMoney(status)) return { is: 'KeyRefused' };
   if (status === 429) return { is: 'Limited', retryAfterMs: retryAfterMs(headers['retry-after'], now) };
   if (status >= 500 || status === 408 || status < 400) return { is: 'Failed', cause: 'Failing' };
   return { is: 'Refused' };

@@ -2,7 +2,8 @@ import test from 'ava';
 import { array, assert, integer, property, record } from 'fast-check';
 import { choose, type Choice } from '../../../src/engines/inference/choose.js';
 import { HEALTHY, report, type RouteHealth } from '../../../src/engines/inference/health.js';
-import { outcomeOf } from '../../../src/engines/inference/outcome.js';
+import { readUpstreamError } from '../../../src/engines/inference/dialects/upstream-error.js';
+import { outcomeOf, refusalStatus } from '../../../src/engines/inference/outcome.js';
 import { retryAfterMs } from '../../../src/engines/inference/retry-after.js';
 
 const NOW = 1_000_000;
@@ -76,6 +77,20 @@ test('Retry-After is read as seconds or as a date, and nothing else is', (t) => 
   for (const nothing of [undefined, '', '-1', 'soon', '1e9']) t.is(retryAfterMs(nothing, now), undefined);
 });
 
+test('What a vendor has against the content or the size of one request is its refusal, under 403 and 429 too', (t) => {
+  const of = (status: number, body: object): readonly unknown[] => {
+    const error = readUpstreamError(body);
+    return [outcomeOf({ status, headers: {} }, error, NOW).is, refusalStatus(status, error)];
+  };
+  const moderated = { code: 403, message: 'Your input was flagged', metadata: { reasons: ['violence'] } };
+  t.deepEqual(of(403, { error: moderated }), ['Refused', 400]);
+  t.deepEqual(of(403, { error: { code: 'content_filter', message: 'filtered' } }), ['Refused', 400]);
+  t.deepEqual(of(403, { error: { message: 'this key may not use it', metadata: {} } }), ['Forbidden', undefined]);
+  const large = 'Request too large for model in organization: Limit 30000, Requested 90000.';
+  t.deepEqual(of(429, { error: { message: large, type: 'tokens' } }), ['Refused', 413]);
+  t.deepEqual(of(429, { error: { message: `Slow down. ${large}` } }), ['Limited', undefined]);
+});
+
 test("A vendor's lack of credit cools its key under any status, and a client that quotes those words cools nothing", (t) => {
   const of = (status: number, message: string, code?: string): string =>
     outcomeOf({ status, headers: {} }, { message, code }, NOW).is;
@@ -85,5 +100,6 @@ test("A vendor's lack of credit cools its key under any status, and a client tha
   t.is(of(429, 'slow down'), 'Limited');
   for (const status of [400, 404, 413, 422]) t.is(of(status, 'no'), 'Refused');
   for (const status of [302, 408, 500, 503, 529]) t.is(of(status, 'no'), 'Failed');
-  for (const status of [401, 402, 403]) t.is(of(status, 'no'), 'KeyRefused');
+  for (const status of [401, 402]) t.is(of(status, 'no'), 'KeyRefused');
+  t.is(of(403, 'no'), 'Forbidden');
 });

@@ -113,6 +113,8 @@ export interface UpstreamError {
   readonly type?: string | undefined;
   readonly code?: string | undefined;
   readonly param?: string | undefined;
+  /** It names what in the content is not allowed. */
+  readonly isOfContent?: boolean | undefined;
 }
 
 export type MaxTokensMember = 'max_tokens' | 'max_completion_tokens';

@@ -1,9 +1,15 @@
-/** How a member of a request is refused that another dialect has no word for, and how numbers are read for one. */
+/** How members of a request are refused that another dialect has no word for, and how numbers are read for one. */
 import { type Body, isGiven } from './body.js';
 import { CannotCarry } from './conversation.js';
 
 export const NOT_SAID =
   'must be left out: the model is served by an upstream of another dialect, which has no such thing';
+
+/** Of an object within a request: what is `known`, since it is read or changes no answer. Throws a `CannotCarry` for anything else that is given. */
+export function checkMembers(object: Body, at: string, known: ReadonlySet<string>): void {
+  const other = Object.keys(object).find((member) => !known.has(member) && isGiven(object[member]));
+  if (other !== undefined) throw new CannotCarry(`${at}.${other}`, NOT_SAID);
+}
 
 export function numberOf(body: Body, member: string): number | undefined {
   const value = body[member];

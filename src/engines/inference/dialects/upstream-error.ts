@@ -40,14 +40,21 @@ function ofText(text: string): UpstreamError | undefined {
 }
 
 function ofObject(error: Readonly<Record<string, unknown>>): UpstreamError {
-  const { message, detail, type, code, param } = error;
+  const { message, detail, type, code, param, metadata } = error;
   const said = typeof message === 'string' && message !== '' ? message : firstDetail(detail);
   return {
     message: said === undefined ? UNSAID : clean(said),
     type: type === 'error' ? undefined : word(type),
     code: word(code),
     param: word(param),
+    ...(isOfContent(code, metadata) ? { isOfContent: true } : {}),
   };
+}
+
+/** OpenRouter lists the reasons of its moderation; Azure and OpenAI have a code. */
+function isOfContent(code: unknown, metadata: unknown): boolean {
+  if (code === 'content_filter' || code === 'content_policy_violation') return true;
+  return isObject(metadata) && Array.isArray(metadata['reasons']);
 }
 
 /** `"text"`, or a list of `{msg, loc}`. */

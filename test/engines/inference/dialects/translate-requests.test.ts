@@ -1,4 +1,4 @@
-/** Requests between dialects: what both can say comes over as it was, and what one cannot is refused by the name that the client used. */
+/** Requests between dialects: what both can say comes over as it was. */
 import test from 'ava';
 import fc from 'fast-check';
 import { readMessages } from '../../../../src/engines/inference/dialects/anthropic/read-conversation.js';
@@ -303,102 +303,6 @@ test('of the tools of a chat those that are allowed go over', (t) => {
     ['b'],
   );
   t.deepEqual(body['tool_choice'], { type: 'any' });
-});
-
-test('what cannot be carried over is refused by the name that the client has used', (t) => {
-  const hi = { messages: [{ role: 'user', content: 'Hi' }] };
-  const part = (content: object) => ({ messages: [{ role: 'user', content: [content] }] });
-  const user = (block: object) => ({ max_tokens: 5, messages: [{ role: 'user', content: [block] }] });
-  const cases: readonly (readonly [ChatOperation, 'OpenAI' | 'Anthropic', object, string])[] = [
-    [CHAT, 'Anthropic', { ...hi, n: 2 }, 'n'],
-    [CHAT, 'Anthropic', { ...hi, seed: 1 }, 'seed'],
-    [CHAT, 'Anthropic', { ...hi, logprobs: true }, 'logprobs'],
-    [CHAT, 'Anthropic', { ...hi, presence_penalty: 0.5 }, 'presence_penalty'],
-    [CHAT, 'Anthropic', { ...hi, logit_bias: { 5: 1 } }, 'logit_bias'],
-    [CHAT, 'Anthropic', { ...hi, something_new: 1 }, 'something_new'],
-    [CHAT, 'Anthropic', { ...hi, response_format: { type: 'json_object' } }, 'response_format'],
-    [CHAT, 'Anthropic', { ...hi, tools: [{ type: 'custom', custom: { name: 'x' } }] }, 'tools[0].type'],
-    [CHAT, 'Anthropic', { ...hi, max_tokens: 500, reasoning_effort: 'low' }, 'reasoning_effort'],
-    [CHAT, 'Anthropic', { ...hi, reasoning_effort: 'low', max_tokens: 5_000, temperature: 0.2 }, 'temperature'],
-    [
-      CHAT,
-      'Anthropic',
-      {
-        ...hi,
-        reasoning_effort: 'low',
-        tool_choice: 'required',
-        tools: [{ type: 'function', function: { name: 'a' } }],
-      },
-      'reasoning_effort',
-    ],
-    [
-      CHAT,
-      'Anthropic',
-      {
-        messages: [
-          { role: 'user', content: 'a' },
-          { role: 'assistant', content: 'b' },
-        ],
-      },
-      'messages',
-    ],
-    [CHAT, 'Anthropic', { messages: [{ role: 'user', content: ' ' }] }, 'messages'],
-    [CHAT, 'Anthropic', { messages: [{ role: 'user', content: 'a', name: 'bob' }] }, 'messages[0].name'],
-    [
-      CHAT,
-      'Anthropic',
-      part({ type: 'image_url', image_url: { url: 'data:image/bmp;base64,AA==' } }),
-      'messages[0].content[0]',
-    ],
-    [CHAT, 'Anthropic', part({ type: 'image_url', image_url: { url: 'ftp://x' } }), 'messages[0].content[0]'],
-    [MESSAGES, 'OpenAI', { max_tokens: 5, ...hi, top_k: 3 }, 'top_k'],
-    [
-      MESSAGES,
-      'OpenAI',
-      { max_tokens: 5, messages: [...hi.messages, { role: 'assistant', content: '{' }] },
-      'messages',
-    ],
-    [MESSAGES, 'OpenAI', { max_tokens: 5, ...hi, tools: [{ type: 'bash_20250124', name: 'bash' }] }, 'tools[0].type'],
-    [MESSAGES, 'OpenAI', user({ type: 'search_result', content: [] }), 'messages[0].content[0]'],
-    [
-      MESSAGES,
-      'OpenAI',
-      user({ type: 'document', source: { type: 'url', url: 'https://x/a.pdf' } }),
-      'messages[0].content[0]',
-    ],
-    [
-      MESSAGES,
-      'OpenAI',
-      user({ type: 'document', citations: { enabled: true }, source: { type: 'text', data: 'a' } }),
-      'messages[0].content[0].citations',
-    ],
-    [RESPONSES, 'OpenAI', { input: [{ type: 'web_search_call' }] }, 'input[0].type'],
-    [RESPONSES, 'OpenAI', { input: 'Hi', top_logprobs: 3 }, 'top_logprobs'],
-    [RESPONSES, 'Anthropic', { input: 'Hi', text: { verbosity: 'high' } }, 'text.verbosity'],
-    [RESPONSES, 'Anthropic', { input: [{ role: 'assistant', content: 'a' }] }, 'input'],
-  ];
-  for (const [operation, to, body, param] of cases) {
-    const result = translateRequest(operation, { model: 'm', ...body }, to, OPTIONS);
-    const label = JSON.stringify(body).slice(0, 100);
-    t.is(result.outcome === 'CannotCarry' ? result.fault.param : 'carried', param, label);
-    t.true(result.outcome === 'CannotCarry' && result.fault.message.startsWith(param), label);
-  }
-  // Hints, and what says nothing.
-  const hints = {
-    n: 1,
-    logprobs: false,
-    presence_penalty: 0,
-    store: false,
-    prompt_cache_key: 'k',
-    metadata: {},
-    top_p: null,
-  };
-  t.deepEqual(translated(CHAT, { ...hi, ...hints }, 'Anthropic'), {
-    max_tokens: 1_000,
-    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }],
-  });
-  const edits = { context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] } };
-  t.deepEqual(translated(MESSAGES, { max_tokens: 5, ...hi, ...edits }, 'OpenAI'), { ...hi, max_tokens: 5 });
 });
 
 test('effort goes over without thinking too, and ids of calls that the other dialect would not take stay the same on both sides', (t) => {

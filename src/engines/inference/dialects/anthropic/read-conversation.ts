@@ -21,13 +21,38 @@ import {
   type UserPart,
 } from '../conversation.js';
 import { checkType } from '../media.js';
-import { NOT_SAID, numberOf } from '../not-said.js';
+import { checkMembers, NOT_SAID, numberOf } from '../not-said.js';
 
 /** Read below, or hints, which change no answer, and what is the same without. */
 const READ = new Set([
   ...['model', 'messages', 'system', 'max_tokens', 'stream', 'stop_sequences', 'temperature', 'top_p', 'tools'],
   ...['tool_choice', 'thinking', 'output_config', 'output_format', 'metadata', 'context_management'],
   ...['cache_control', 'service_tier', 'speed', 'inference_geo', 'diagnostics'],
+]);
+
+/** Of messages, their blocks and tools: read below, hints, and what answers carry beside what they say, which clients send back. */
+const MESSAGE = new Set(['role', 'content']);
+const BLOCK = ['type', 'cache_control'];
+const BLOCKS: Readonly<Record<string, ReadonlySet<string>>> = {
+  text: new Set([...BLOCK, 'text', 'citations']),
+  image: new Set([...BLOCK, 'source']),
+  document: new Set([...BLOCK, 'source', 'title', 'citations']),
+  tool_result: new Set([...BLOCK, 'tool_use_id', 'content', 'is_error']),
+  tool_use: new Set([...BLOCK, 'id', 'name', 'input', 'caller']),
+  thinking: new Set([...BLOCK, 'thinking', 'signature']),
+  redacted_thinking: new Set([...BLOCK, 'data']),
+};
+const OUTPUT_CONFIG = new Set(['effort', 'format']);
+const THINKING = new Set(['type', 'budget_tokens', 'display']);
+const SOURCE = new Set(['type', 'media_type', 'data', 'url']);
+const TOOL = new Set([
+  'type',
+  'name',
+  'description',
+  'input_schema',
+  'strict',
+  'cache_control',
+  'eager_input_streaming',
 ]);
 
 export function readMessages(body: Body): Conversation {
@@ -70,6 +95,7 @@ function readTurns(messages: readonly unknown[]): { readonly system: string[]; r
   for (const [index, message] of messages.entries()) {
     const at = `messages[${index}]`;
     if (!isObject(message)) throw new CannotCarry(at, 'must be an object');
+    checkMembers(message, at, MESSAGE);
     const { role, content } = message;
     if (role === 'system') system.push(...textsOf(content, `${at}.content`));
     else if (role === 'user') turns.push({ role: 'User', parts: readUser(content, `${at}.content`) });
@@ -85,6 +111,10 @@ function blocksOf(content: unknown, at: string): readonly (readonly [block: Body
   if (!Array.isArray(content)) throw new CannotCarry(at, 'must be a string or a list of blocks');
   return content.map((block: unknown, index) => {
     if (!isObject(block)) throw new CannotCarry(`${at}[${index}]`, 'must be an object');
+    const { type } = block;
+    const known = typeof type === 'string' && Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined;
+    // What has another type is refused by who reads it.
+    if (known !== undefined) checkMembers(block, `${at}[${index}]`, known);
     return [block, `${at}[${index}]`] as const;
   });
 }
@@ -126,8 +156,10 @@ function readSource(
   at: string,
   name: string | undefined,
 ): TextPart | MediaPart {
+  checkMembers(source, `${at}.source`, SOURCE);
   const { type: by, media_type: type, data, url } = source;
-  if (media === 'Document' && by === 'text' && typeof data === 'string') return { is: 'Text', text: data };
+  if (media === 'Document' && by === 'text' && typeof data === 'string')
+    return { is: 'Text', text: name === undefined ? data : `${name}\n\n${data}` };
   const about = { is: 'Media', media, at, ...(name === undefined ? {} : { name }) } as const;
   if (by === 'url' && typeof url === 'string') return { ...about, source: { by: 'URL', url } };
   if (by === 'base64' && typeof type === 'string' && typeof data === 'string') {
@@ -160,6 +192,7 @@ function readTool(tool: unknown, at: string): Tool {
       `${at}.type`,
       'must be left out: tools that their vendor describes exist in this dialect alone',
     );
+  checkTool(tool, at);
   if (typeof name !== 'string' || name === '') throw new CannotCarry(at, 'must have a name');
   return {
     name,
@@ -167,6 +200,15 @@ function readTool(tool: unknown, at: string): Tool {
     parameters: isObject(schema) ? schema : undefined,
     strict: typeof strict === 'boolean' ? strict : undefined,
   };
+}
+
+/** A tool that waits until it is searched for, examples of its use, and who but the model may call it exist in this dialect alone. */
+function checkTool(tool: Body, at: string): void {
+  const { defer_loading: deferred, input_examples: examples, allowed_callers: callers, ...rest } = tool;
+  if (isGiven(deferred) && deferred !== false) throw new CannotCarry(`${at}.defer_loading`, NOT_SAID);
+  if (listOf(examples).length > 0) throw new CannotCarry(`${at}.input_examples`, NOT_SAID);
+  if (listOf(callers).some((caller) => caller !== 'direct')) throw new CannotCarry(`${at}.allowed_callers`, NOT_SAID);
+  checkMembers(rest, at, TOOL);
 }
 
 function readChoice(choice: unknown): Pick<Conversation, 'toolChoice' | 'parallelTools'> {
@@ -185,6 +227,7 @@ function readChoice(choice: unknown): Pick<Conversation, 'toolChoice' | 'paralle
 }
 
 function readFormat({ output_config: config, output_format: older }: Body): Format | undefined {
+  if (isObject(config)) checkMembers(config, 'output_config', OUTPUT_CONFIG);
   const format: unknown = isObject(config) && isGiven(config['format']) ? config['format'] : older;
   if (!isGiven(format)) return undefined;
   const at = format === older ? 'output_format' : 'output_config.format';
@@ -201,6 +244,7 @@ const EFFORT_OF_BUDGET: readonly (readonly [most: number, effort: Effort])[] = [
 ];
 
 function readReasoning({ thinking, output_config: config }: Body): Reasoning | undefined {
+  if (isObject(thinking)) checkMembers(thinking, 'thinking', THINKING);
   const { type, budget_tokens: budget } = isObject(thinking) ? thinking : {};
   const asked: unknown = isObject(config) ? config['effort'] : undefined;
   if (type === 'disabled') return undefined;

@@ -20,7 +20,7 @@ import {
   type Turn,
 } from '../conversation.js';
 import { mediaOfURL } from '../media.js';
-import { NOT_SAID, numberOf } from '../not-said.js';
+import { checkMembers, NOT_SAID, numberOf } from '../not-said.js';
 
 /** Read below, or hints, which change no answer, and what is the same without. */
 const READ = new Set([
@@ -28,6 +28,26 @@ const READ = new Set([
   ...['stop', 'tools', 'tool_choice', 'parallel_tool_calls', 'response_format', 'reasoning_effort', 'user'],
   ...['store', 'metadata', 'service_tier', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier'],
 ]);
+
+/** Of messages, their parts, calls and tools: read below, hints, and what answers carry beside what they say, which clients send back. */
+const MESSAGE = new Set([
+  ...['role', 'content', 'tool_calls', 'tool_call_id', 'refusal', 'thinking_blocks', 'cache_control'],
+  ...['reasoning', 'reasoning_content', 'reasoning_details', 'annotations', 'parsed', 'provider_specific_fields'],
+]);
+const NAMED_MESSAGE = new Set([...MESSAGE, 'name']);
+const PARTS: Readonly<Record<string, ReadonlySet<string>>> = {
+  text: new Set(['type', 'text', 'cache_control', 'annotations']),
+  image_url: new Set(['type', 'image_url', 'cache_control']),
+  file: new Set(['type', 'file', 'cache_control']),
+  refusal: new Set(['type', 'refusal', 'cache_control']),
+};
+const IMAGE = new Set(['url', 'detail']);
+const FILE = new Set(['file_data', 'filename']);
+const CALL = new Set(['id', 'type', 'function', 'index', 'cache_control', 'extra_content', 'provider_specific_fields']);
+const CALLED = new Set(['name', 'arguments', 'parsed_arguments']);
+const TOOL = new Set(['type', 'function', 'cache_control']);
+const SCHEMA = new Set(['type', 'name', 'description', 'schema', 'strict']);
+const FUNCTION = new Set(['name', 'description', 'parameters', 'strict']);
 
 /** What says nothing. */
 const NEUTRAL: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -90,7 +110,8 @@ function readMessages(messages: readonly unknown[]): Read {
     const at = `messages[${index}]`;
     if (!isObject(message)) throw new CannotCarry(at, 'must be an object');
     const { role, content } = message;
-    if (isGiven(message['name'])) throw new CannotCarry(`${at}.name`, NOT_SAID);
+    // The name of a tool stands in its call too.
+    checkMembers(message, at, role === 'tool' ? NAMED_MESSAGE : MESSAGE);
     switch (role) {
       case 'system':
       case 'developer':
@@ -127,22 +148,30 @@ export function readContent(content: unknown, at: string): readonly (TextPart | 
 function readPart(part: unknown, at: string): TextPart | MediaPart {
   if (!isObject(part)) throw new CannotCarry(at, 'must be an object');
   const { type, text, image_url: image, file } = part;
+  checkPart(part, at);
   if (type === 'text' && typeof text === 'string') return { is: 'Text', text };
   if (type === 'image_url') {
+    if (isObject(image)) checkMembers(image, `${at}.image_url`, IMAGE);
     const url: unknown = isObject(image) ? image['url'] : image;
     return mediaOfURL('Image', url, at);
   }
   if (type === 'file' && isObject(file)) {
+    checkMembers(file, `${at}.file`, FILE);
     const { file_data: data, filename } = file;
     return mediaOfURL('Document', data, at, typeof filename === 'string' ? filename : undefined);
   }
   throw new CannotCarry(at, 'must be a part of type text, image_url or file');
 }
 
+/** What has another type is refused by who reads it. */
+function checkPart(part: Body, at: string): void {
+  const { type } = part;
+  const known = typeof type === 'string' && Object.hasOwn(PARTS, type) ? PARTS[type] : undefined;
+  if (known !== undefined) checkMembers(part, at, known);
+}
+
 function readAssistant(message: Body, at: string): readonly AssistantPart[] {
   const { content, refusal, tool_calls: calls, thinking_blocks: blocks } = message;
-  if (isGiven(message['function_call'])) throw new CannotCarry(`${at}.function_call`, NOT_SAID);
-  if (isGiven(message['audio'])) throw new CannotCarry(`${at}.audio`, NOT_SAID);
   const parts: AssistantPart[] = listOf(blocks).flatMap((block) => readThinking(block));
   parts.push(...readSpoken(content, `${at}.content`));
   if (typeof refusal === 'string' && refusal !== '') parts.push({ is: 'Text', text: refusal });
@@ -153,6 +182,7 @@ function readAssistant(message: Body, at: string): readonly AssistantPart[] {
 function readSpoken(content: unknown, at: string): readonly TextPart[] {
   if (!Array.isArray(content)) return readContent(content, at).flatMap((part) => (part.is === 'Text' ? [part] : []));
   return content.map((part: unknown, index) => {
+    if (isObject(part)) checkPart(part, `${at}[${index}]`);
     const text = isObject(part) ? (part['type'] === 'refusal' ? part['refusal'] : part['text']) : undefined;
     if (typeof text === 'string') return { is: 'Text', text };
     throw new CannotCarry(`${at}[${index}]`, 'must be a part of type text or refusal');
@@ -171,6 +201,8 @@ function readThinking(block: unknown): readonly AssistantPart[] {
 function readCall(call: unknown, at: string): AssistantPart {
   const called: unknown = isObject(call) ? call['function'] : undefined;
   if (!isObject(call) || !isObject(called)) throw new CannotCarry(at, 'must be the call of a function');
+  checkMembers(call, at, CALL);
+  checkMembers(called, `${at}.function`, CALLED);
   const { id } = call;
   const { name, arguments: json } = called;
   if (typeof id !== 'string' || id === '' || typeof name !== 'string' || name === '')
@@ -182,10 +214,12 @@ function readTool(tool: unknown, at: string): Tool {
   const described: unknown = isObject(tool) ? tool['function'] : undefined;
   if (!isObject(tool) || tool['type'] !== 'function' || !isObject(described))
     throw new CannotCarry(`${at}.type`, 'must be "function": tools of other forms exist in this dialect alone');
-  return readFunction(described, at);
+  checkMembers(tool, at, TOOL);
+  return readFunction(described, `${at}.function`);
 }
 
-export function readFunction(described: Body, at: string): Tool {
+export function readFunction(described: Body, at: string, known: ReadonlySet<string> = FUNCTION): Tool {
+  checkMembers(described, at, known);
   const { name, description, parameters, strict } = described;
   if (typeof name !== 'string' || name === '') throw new CannotCarry(at, 'must have a name');
   return {
@@ -234,7 +268,7 @@ function readFormat(format: unknown): Format | undefined {
   if (!isGiven(format)) return undefined;
   const { type, json_schema: described } = isObject(format) ? format : {};
   if (type === 'text') return undefined;
-  if (type === 'json_schema' && isObject(described)) return readSchema(described, 'response_format');
+  if (type === 'json_schema' && isObject(described)) return readSchema(described, 'response_format.json_schema');
   throw new CannotCarry(
     'response_format',
     'must be of type json_schema or text: without a schema there is no JSON in the dialect of the upstream',
@@ -242,6 +276,7 @@ function readFormat(format: unknown): Format | undefined {
 }
 
 export function readSchema(described: Body, at: string): Format {
+  checkMembers(described, at, SCHEMA);
   const { name, schema, strict } = described;
   if (!isObject(schema)) throw new CannotCarry(at, 'must have a schema');
   return {

@@ -15,7 +15,7 @@ import {
   type Turn,
 } from '../conversation.js';
 import { mediaOfURL } from '../media.js';
-import { numberOf } from '../not-said.js';
+import { checkMembers, numberOf } from '../not-said.js';
 import { readChoice, readFunction, readSchema } from '../openai/read-conversation.js';
 import { readEncrypted } from './encrypted.js';
 
@@ -36,6 +36,23 @@ const READ = new Set([
   ...['service_tier', 'truncation', 'prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'],
   ...['safety_identifier', 'client_metadata'],
 ]);
+/** Of items: read below, and what answers carry beside what they say, which clients send back. */
+const ITEM = ['type', 'id', 'status'];
+const ITEMS: Readonly<Record<string, ReadonlySet<string>>> = {
+  message: new Set([...ITEM, 'role', 'content', 'phase']),
+  function_call: new Set([...ITEM, 'call_id', 'name', 'arguments', 'parsed_arguments']),
+  function_call_output: new Set([...ITEM, 'call_id', 'output', 'name']),
+  reasoning: new Set([...ITEM, 'summary', 'content', 'encrypted_content']),
+};
+const TEXT = new Set(['type', 'text', 'annotations', 'logprobs', 'parsed']);
+const PARTS: Readonly<Record<string, ReadonlySet<string>>> = {
+  ...{ input_text: TEXT, output_text: TEXT, text: TEXT, refusal: new Set(['type', 'refusal']) },
+  input_image: new Set(['type', 'image_url', 'detail']),
+  input_file: new Set(['type', 'file_data', 'file_url', 'filename', 'detail']),
+};
+const TOOL = new Set(['type', 'name', 'description', 'parameters', 'strict']);
+const TEXT_OPTIONS = new Set(['verbosity', 'format']);
+const REASONING = new Set(['effort', 'summary', 'generate_summary']);
 const NOT_HERE = 'must be left out: it is not carried over to the upstream of the model';
 
 export function readResponseConversation(body: Body): Conversation {
@@ -45,7 +62,7 @@ export function readResponseConversation(body: Body): Conversation {
   }
   const { instructions, input } = body;
   const { system, turns } = readInput(input);
-  const tools = listOf(body['tools']).map((tool, at) => readFunction(isObject(tool) ? tool : {}, `tools[${at}]`));
+  const tools = listOf(body['tools']).map((tool, at) => readFunction(isObject(tool) ? tool : {}, `tools[${at}]`, TOOL));
   const choice = readChoice(body['tool_choice'], tools);
   return {
     system: [...(typeof instructions === 'string' && instructions !== '' ? [instructions] : []), ...system],
@@ -69,6 +86,7 @@ function readInput(input: unknown): { readonly system: string[]; readonly turns:
     const at = `input[${index}]`;
     if (!isObject(item)) throw new CannotCarry(at, 'must be an object');
     const { type = 'message', role, content } = item;
+    checkKnown(item, type, at, ITEMS);
     switch (type) {
       case 'message':
         if (role === 'system' || role === 'developer')
@@ -97,6 +115,17 @@ function readInput(input: unknown): { readonly system: string[]; readonly turns:
   return { system, turns: inTurns(turns) };
 }
 
+/** What has another type is refused by who reads it. */
+function checkKnown(
+  object: Body,
+  type: unknown,
+  at: string,
+  byType: Readonly<Record<string, ReadonlySet<string>>>,
+): void {
+  const known = typeof type === 'string' && Object.hasOwn(byType, type) ? byType[type] : undefined;
+  if (known !== undefined) checkMembers(object, at, known);
+}
+
 function spoken(content: unknown, at: string): readonly AssistantPart[] {
   return readContent(content, at).map((part) => {
     if (part.is === 'Text') return part;
@@ -111,6 +140,7 @@ function readContent(content: unknown, where: string): readonly (TextPart | Medi
   return content.map((part: unknown, index): TextPart | MediaPart => {
     const at = `${where}[${index}]`;
     if (!isObject(part)) throw new CannotCarry(at, 'must be an object');
+    checkKnown(part, part['type'], at, PARTS);
     const { type, text, refusal, image_url: image, file_data: data, file_url: address, filename } = part;
     if ((type === 'input_text' || type === 'output_text' || type === 'text') && typeof text === 'string')
       return { is: 'Text', text };
@@ -130,6 +160,7 @@ function readCall({ call_id: id, name, arguments: json }: Body, at: string): Ass
 
 function readFormat(text: unknown): Format | undefined {
   if (!isObject(text)) return undefined;
+  checkMembers(text, 'text', TEXT_OPTIONS);
   const { verbosity, format } = text;
   if (isGiven(verbosity) && verbosity !== 'medium') throw new CannotCarry('text.verbosity', NOT_HERE);
   if (!isGiven(format) || (isObject(format) && format['type'] === 'text')) return undefined;
@@ -138,6 +169,7 @@ function readFormat(text: unknown): Format | undefined {
 }
 
 function readReasoning(reasoning: unknown): Reasoning | undefined {
+  if (isObject(reasoning)) checkMembers(reasoning, 'reasoning', REASONING);
   const effort: unknown = isObject(reasoning) ? reasoning['effort'] : undefined;
   if (!isGiven(effort) || effort === 'none') return undefined;
   if (isEffort(effort)) return { effort, at: 'reasoning.effort' };
