@@ -37,6 +37,11 @@ async function greeter(): Promise<{ readonly server: Server; readonly at: string
   return { server, at: `127.0.0.1:${(server.address() as AddressInfo).port}`, sockets };
 }
 
+/** A reset is an end too; `once` would reject with it. */
+function closeOf(socket: Socket): Promise<void> {
+  return new Promise((done) => socket.once('close', () => done()));
+}
+
 /** Reads the answer's end and what the greeter says. */
 const GREETED = `head -c 8 <&3 | tr -d '\\r\\n'; echo`;
 
@@ -140,7 +145,7 @@ export const networkCases: readonly ContractCase[] = [
         await h.start(work);
         await h.until('the connection', () => sockets[0]);
         const [socket] = sockets as [Socket];
-        const closed = once(socket.resume(), 'close');
+        const closed = closeOf(socket.resume());
         await h.engine.stop(work.id, 0, h.patience());
         await h.ended(work.id);
         await closed;
@@ -172,7 +177,7 @@ export const networkCases: readonly ContractCase[] = [
         );
         t.is(silent.length, 1);
         t.is(sockets.length, 1);
-        const closed = once(silent[0] as Socket, 'close');
+        const closed = closeOf(silent[0] as Socket);
         await h.engine.stop(hostile.id, 0, h.patience());
         await h.ended(hostile.id);
         await closed;
