@@ -26,7 +26,8 @@ export interface RingLimits {
 
 /** `start`: the version at which this process began; nothing older can be here. */
 export function openRing(start: number, limits: RingLimits): Ring {
-  let changes: CommittedChange[] = [];
+  /** Up to `head` they have fallen out. */
+  let changes: (CommittedChange | undefined)[] = [];
   let head = 0;
   let bytes = 0;
   let first = start;
@@ -38,6 +39,7 @@ export function openRing(start: number, limits: RingLimits): Ring {
       if (!oldest) break;
       bytes -= sizeOf(oldest);
       first = oldest.version;
+      changes[head] = undefined; // I10: thousands of them would stay until the list is cut
       head += 1;
     }
     if (head > 4096 && head * 2 > changes.length) {
@@ -73,7 +75,7 @@ export function openRing(start: number, limits: RingLimits): Ring {
         const change = changes[end];
         if (change) held += sizeOf(change);
       }
-      return changes.slice(low, end);
+      return changes.slice(low, end).filter((change) => change !== undefined);
     },
   };
 }

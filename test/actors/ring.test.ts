@@ -1,3 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import test from 'ava';
 import { openRing } from '../../actors/hub/ring.js';
 import { change } from './support.js';
@@ -46,4 +49,21 @@ test('room that the oldest changes took is given back in pieces, and no reader n
     if (seen.length !== 2 || seen[0] !== version - 1 || seen[1] !== version) t.fail(`after ${version}: ${seen.join()}`);
   }
   t.is(ring.start, 9_998);
+});
+
+test('what has fallen out is let go at once: thousands of large bodies would be several times the bound', async (t) => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const ring = openRing(0, { maxBytes: Infinity, maxChanges: 2 });
+  const bodies: WeakRef<Buffer>[] = [];
+  for (let version = 1; version <= 100; version += 1) {
+    const body = Buffer.alloc(2_000);
+    bodies.push(new WeakRef(body));
+    ring.push(change(version, body));
+  }
+  // A reference is kept until the turn in which it was made is over.
+  await setImmediate();
+  collectGarbage();
+  t.true(bodies.filter((body) => body.deref() !== undefined).length <= 3);
+  t.is(ring.after(ring.start, ALL).length, 2);
 });
