@@ -67,9 +67,10 @@ const MILLION = 1_000_000;
 
 /** `betas`: the header anthropic-beta. Throws a refusal for those under which a vendor takes more at once than the Model has, or asks another price. */
 export function checkBetas({ model: { spec, name } }: InferenceTarget, betas: string | undefined): void {
+  // However a server may take them apart.
   const dearer = (betas ?? '')
-    .split(',')
-    .map((beta) => beta.trim())
+    .toLowerCase()
+    .split(/[^a-z0-9._-]+/)
     .find(
       (beta) => beta.startsWith('fast-mode') || (beta.startsWith('context-1m') && (spec.contextTokens ?? 0) < MILLION),
     );

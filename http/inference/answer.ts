@@ -73,7 +73,7 @@ export async function answerWhole(
   const charged = admitted.end(operation === '/v1/messages/count_tokens' ? read.usage : used);
   x.res.setHeader('x-svc-cost-usd', showUSD(charged));
   // As of a stream: what it made beyond what was held is the service's, and goes to nobody.
-  if (used.outputTokens > estimate.mostOutputTokens) throw pastBound();
+  if (isPast(used.outputTokens, estimate.mostOutputTokens)) throw pastBound();
   headers['content-type'] = JSON_TYPE;
   reply(x, 200, read.translated ?? bytes, headers);
 }
@@ -98,6 +98,14 @@ export async function readAll({ body }: Pick<Opened, 'body'>): Promise<Buffer> {
     else (chunks ??= [first]).push(chunk);
   }
   return chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, size);
+}
+
+/** Servers count what ends an answer, or do not. */
+const TOKENS_OF_GRACE = 16;
+
+/** Whether so many tokens are more than were held. */
+export function isPast(tokens: number, held: number): boolean {
+  return tokens > held + TOKENS_OF_GRACE;
 }
 
 /** An upstream generates more than it was told to. */

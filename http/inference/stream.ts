@@ -24,7 +24,7 @@ import type { Exchange } from '../exchange.js';
 import { writeHead } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
 import { Outflow } from '../stream.js';
-import { failed, pastBound, type WholeAnswer } from './answer.js';
+import { failed, isPast, pastBound, type WholeAnswer } from './answer.js';
 import { dialectError } from './errors.js';
 import { INVOKE } from '../../actors/inference/service.js';
 
@@ -215,7 +215,7 @@ function followClient(
 }
 
 function isPastBound({ usage, outputBytes }: StreamFollower, bound: number): boolean {
-  return (usage?.outputTokens ?? 0) > bound || outputBytes > bound * BYTES_PER_TOKEN;
+  return isPast(usage?.outputTokens ?? 0, bound) || outputBytes > bound * BYTES_PER_TOKEN;
 }
 
 function reasonOf(error: unknown): Refusal {

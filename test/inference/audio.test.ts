@@ -90,8 +90,8 @@ test.serial(
       { instanceOf: APIError },
     );
     t.is(long?.status, 402);
-    t.is(long?.headers?.get('x-svc-cost-usd'), '0.10006', 'ten seconds, and a header that counts as sound');
-    t.is(await settledCost(service, uid), '0.17006');
+    t.is(long?.headers?.get('x-svc-cost-usd'), '0.11', 'ten seconds, and a header that counts as sound');
+    t.is(await settledCost(service, uid), '0.18');
     // What breaks off in the middle costs nothing.
     upstreams.on(
       'hears-seconds',
@@ -100,7 +100,15 @@ test.serial(
     await t.throwsAsync(
       client.audio.transcriptions.create({ file: await toFile(sound, 'a.wav'), model: 'endpoint/hears' }),
     );
-    t.is(await settledCost(service, uid), '0.17006');
+    t.is(await settledCost(service, uid), '0.18');
+    // Servers round up.
+    upstreams.on('hears-seconds', (response) =>
+      json(response, 200, { text: 'Hi', usage: { type: 'duration', seconds: 3 } }),
+    );
+    const odd = await client.audio.transcriptions
+      .create({ file: await toFile(wav(2.5), 'a.wav'), model: 'hears-seconds' })
+      .withResponse();
+    t.is(odd.response.headers.get('x-svc-cost-usd'), '0.03');
     await until('the status shows it', async () => (await usageOf(owner, 'hears')).requests >= 3);
   },
 );
@@ -147,9 +155,13 @@ test.serial('a transcription comes in events, and is charged by the tokens that 
   const stream = await openaiOf(owner, owner.key).audio.transcriptions.create({
     ...{ file: await toFile(wav(2), 'a.wav'), model: 'endpoint/hears-tokens', stream: true as const },
   });
-  const types: string[] = [];
-  for await (const { type } of stream) types.push(type);
-  t.deepEqual(types, ['transcript.text.delta', 'transcript.text.delta', 'transcript.text.done']);
+  const events: unknown[] = [];
+  for await (const event of stream) events.push(event);
+  t.deepEqual(
+    events.map((event) => textAt(event, 'type')),
+    ['transcript.text.delta', 'transcript.text.delta', 'transcript.text.done'],
+  );
+  t.is(textAt(events[2], 'usage', 'x-svc-cost-usd'), priceOf(30, 4).toFixed());
   t.is(await settledCost(service, uid), priceOf(30, 4).toFixed());
 });
 
@@ -197,6 +209,7 @@ test.serial('speech that is billed by tokens is asked for in events, which tell 
   const stream = await openStream(owner, SPEECH, { ...asked, stream_format: 'sse' });
   t.is(await stream.ended, 'End');
   t.regex(stream.text(), /speech\.audio\.delta[^]*speech\.audio\.done/);
+  t.true(stream.text().includes(`"x-svc-cost-usd":"${priceOf(9, 50).toFixed()}"`), stream.text());
   t.is(await settledCost(service, uid), priceOf(9, 50).toFixed());
 });
 

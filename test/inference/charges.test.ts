@@ -203,7 +203,7 @@ test('an upstream that goes past max_tokens is cut, the client is told in the st
   upstreams.on('over-claude', (response) => {
     streamHead(response);
     response.write(
-      messageBegin(5) + textDelta('Hi') + event('message_delta', { delta: {}, usage: { output_tokens: 11 } }),
+      messageBegin(5) + textDelta('Hi') + event('message_delta', { delta: {}, usage: { output_tokens: 27 } }),
     );
   });
   const asked = { ...body, model: 'endpoint/over-claude' };
@@ -211,6 +211,17 @@ test('an upstream that goes past max_tokens is cut, the client is told in the st
   t.is(await second.ended, 'End');
   t.regex(second.text(), /event: error\ndata: \{"type":"error","error":\{[^\n]*more than the request was admitted for/);
   t.true(new USD(await settledCost(service, claude)).lte(holdOf({ ...asked, stream: true }, 10)));
+});
+
+test('an answer of a few tokens more than were asked for is delivered, as servers count what ends it, and costs no more than was held', async (t) => {
+  const { owner, service, upstreams } = gateway;
+  const uid = await makeEndpoint(owner, 'counts-end', { model: 'counts-end', limits: NO_LIMITS });
+  upstreams.on('counts-end', (response) =>
+    json(response, 200, chatAnswer('one two three four', { input: 1, output: 11 })),
+  );
+  const body = { model: 'endpoint/counts-end', messages: said('Hello'), max_tokens: 10 };
+  t.is((await owner.post(CHAT, body)).status, 200);
+  t.true(new USD(await settledCost(service, uid)).lte(holdOf(body, 10)));
 });
 
 test('use that goes on is posted while a stream runs, so that a Budget sees it before its end', async (t) => {

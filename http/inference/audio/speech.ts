@@ -3,10 +3,10 @@
  * events (`stream_format: "sse"`), whose last one tells them. Sound goes to the client as it comes, and is kept nowhere.
  */
 import { refuse } from '../../../src/api/refusal.js';
-import { followAudio } from '../../../src/engines/inference/audio/follow.js';
+import { followAudio, type AudioEnd } from '../../../src/engines/inference/audio/follow.js';
 import { readBody } from '../../../src/engines/inference/dialects/body.js';
 import { estimateTokens } from '../../../src/engines/inference/tokens/estimate.js';
-import { charactersCost, ZERO_USAGE } from '../../../src/money/model-prices.js';
+import { charactersCost, type Usage, ZERO_USAGE } from '../../../src/money/model-prices.js';
 import { showUSD, type USD } from '../../../src/money/usd.js';
 import type { AdmittedRequest, Ask, InferenceTarget } from '../../../actors/inference/service.js';
 import type { Exchange } from '../../exchange.js';
@@ -197,19 +197,22 @@ async function answerEvents(
   { opened, headers, admitted, ask, way, format }: Speaking,
 ): Promise<'Done' | 'Left' | 'Broken'> {
   const bytesAToken = BYTES_A_TOKEN.get(format) ?? LEAST_BYTES_A_TOKEN;
-  const follower = followAudio();
   const { costUSD } = ask;
+  /** By what is reported, else by our count. */
+  const usageOf = ({ used, soundBytes }: Pick<AudioEnd, 'used' | 'soundBytes'>): Usage => {
+    const outputTokens = Math.min(ask.outputTokens, Math.ceil(soundBytes / bytesAToken));
+    const counted = { ...ZERO_USAGE, inputTokens: estimateTokens(ask.inputTokens), outputTokens };
+    const { tokens = counted } = used;
+    // None for sound that is there is no report.
+    return tokens.outputTokens === 0 ? { ...tokens, outputTokens } : tokens;
+  };
+  const follower = followAudio((end) => showUSD(costUSD ?? admitted.priceOf(usageOf(end))));
   const charged: AdmittedRequest = {
     ...admitted,
     progress: () => undefined,
     end(usage) {
       if (usage === undefined) return admitted.end(undefined);
-      const outputTokens = Math.min(ask.outputTokens, Math.ceil(follower.soundBytes / bytesAToken));
-      const counted = { ...ZERO_USAGE, inputTokens: estimateTokens(ask.inputTokens), outputTokens };
-      // None for sound that is there is no report.
-      const { tokens = counted } = follower.used;
-      const told = tokens.outputTokens === 0 ? { ...tokens, outputTokens } : tokens;
-      return costUSD === undefined ? admitted.end(told) : admitted.charge(costUSD);
+      return costUSD === undefined ? admitted.end(usageOf(follower)) : admitted.charge(costUSD);
     },
   };
   way.leaveToStream();

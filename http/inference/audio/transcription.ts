@@ -9,7 +9,7 @@ import { readTranscript } from '../../../src/engines/inference/audio/transcript.
 import type { AudioUse } from '../../../src/engines/inference/audio/usage.js';
 import { faultOfMember } from '../../../src/engines/inference/dialects/body.js';
 import { estimateTokens } from '../../../src/engines/inference/tokens/estimate.js';
-import { secondsCost, ZERO_USAGE } from '../../../src/money/model-prices.js';
+import { secondsCost, type Usage, ZERO_USAGE } from '../../../src/money/model-prices.js';
 import { showUSD, type USD } from '../../../src/money/usd.js';
 import {
   forbidden,
@@ -23,7 +23,7 @@ import type { Caller } from '../../../actors/resource-service.js';
 import type { Exchange } from '../../exchange.js';
 import { reply, type Headers } from '../../reply.js';
 import type { ServerContext } from '../../server-context.js';
-import { failed, pastBound, readAll, type Opened } from '../answer.js';
+import { failed, isPast, pastBound, readAll, type Opened } from '../answer.js';
 import { answeredHeaders } from '../answered-headers.js';
 import type { InferenceCall } from '../call.js';
 import type { MeasuredRequest } from '../metrics.js';
@@ -184,21 +184,24 @@ interface Writing {
   readonly asked: Asked;
 }
 
-interface Charged {
+interface Priced {
   readonly costUSD: USD;
+  /** Undefined: it is billed by seconds. */
+  readonly usage: Usage | undefined;
   /** It tells of more than it was admitted for. */
   readonly isPast: boolean;
 }
 
 /** By what is reported, else by our count. */
-function charge(
+function priced(
   { admitted, ask, target: { price }, asked: { seconds } }: Writing,
   used: AudioUse,
   outputBytes: number,
-): Charged {
+): Priced {
   if (ask.costUSD !== undefined) {
-    const cost = secondsCost(price, used.seconds ?? seconds.estimate) ?? ask.costUSD;
-    return { costUSD: admitted.charge(cost), isPast: cost.billionths > ask.costUSD.billionths };
+    const costUSD = secondsCost(price, used.seconds ?? seconds.estimate) ?? ask.costUSD;
+    const isMore = costUSD.billionths > ask.costUSD.billionths;
+    return { costUSD: isMore ? ask.costUSD : costUSD, usage: undefined, isPast: isMore };
   }
   const counted = {
     ...ZERO_USAGE,
@@ -206,10 +209,16 @@ function charge(
     outputTokens: Math.min(ask.outputTokens, estimateTokens(outputBytes)),
   };
   const { tokens = counted } = used;
-  const isPast = tokens.inputTokens > ask.inputTokens || tokens.outputTokens > ask.outputTokens;
+  const isPastTokens = tokens.inputTokens > ask.inputTokens || isPast(tokens.outputTokens, ask.outputTokens);
   // None for a text that is there is no report.
   const outputTokens = tokens.outputTokens === 0 ? counted.outputTokens : tokens.outputTokens;
-  return { costUSD: admitted.end({ ...tokens, outputTokens }), isPast };
+  const usage = { ...tokens, outputTokens };
+  return { costUSD: admitted.priceOf(usage), usage, isPast: isPastTokens };
+}
+
+/** What it has cost: never more than was held. */
+function charge({ admitted }: Writing, { costUSD, usage }: Priced): USD {
+  return usage === undefined ? admitted.charge(costUSD) : admitted.end(usage);
 }
 
 async function answerText(x: Exchange, answer: Writing): Promise<void> {
@@ -226,10 +235,10 @@ async function answerText(x: Exchange, answer: Writing): Promise<void> {
   const said = readTranscript(bytes, /json/i.test(type), OPENAI.readError);
   opened.ended(said.outcome === 'Said' ? 'Whole' : 'Broken');
   if (said.outcome === 'Failed') throw failed(said.error);
-  const { costUSD, isPast } = charge(answer, said.used, said.textBytes);
-  x.res.setHeader('x-svc-cost-usd', showUSD(costUSD));
+  const price = priced(answer, said.used, said.textBytes);
+  x.res.setHeader('x-svc-cost-usd', showUSD(charge(answer, price)));
   // As of a chat: what it made beyond what was held is the service's, and goes to nobody.
-  if (isPast) throw pastBound();
+  if (price.isPast) throw pastBound();
   const isText = asked.plain && said.text !== undefined;
   headers['content-type'] = isText ? 'text/plain; charset=utf-8' : type;
   reply(x, 200, isText ? `${said.text}\n` : bytes, headers);
@@ -237,12 +246,14 @@ async function answerText(x: Exchange, answer: Writing): Promise<void> {
 
 async function answerEvents(x: Exchange, context: ServerContext, answer: Writing): Promise<'Done' | 'Left' | 'Broken'> {
   const { opened, headers, admitted, ask, way, target } = answer;
-  const follower = followAudio();
+  const follower = followAudio(({ used, outputBytes }) => showUSD(priced(answer, used, outputBytes).costUSD));
   const charged: AdmittedRequest = {
     ...admitted,
     progress: () => undefined,
     end: (usage) =>
-      usage === undefined ? admitted.end(undefined) : charge(answer, follower.used, follower.outputBytes).costUSD,
+      usage === undefined
+        ? admitted.end(undefined)
+        : charge(answer, priced(answer, follower.used, follower.outputBytes)),
   };
   way.leaveToStream();
   return answerStream(x, context, {

@@ -78,7 +78,7 @@ export function exchange(request: Exchange): Promise<UpstreamAnswer> {
           // 1xx heads come before the one that counts.
           if (status < 200 || given !== undefined) return;
           if ((headersOfAnswer['content-encoding'] ?? 'identity') !== 'identity') {
-            giveUp('Unreachable', `upstream ${name}: compresses its answer, which it was asked not to do`);
+            giveUp('Broken', `upstream ${name}: compresses its answer, which it was asked not to do`);
             return;
           }
           const source = { pause: () => controller.pause(), resume: () => controller.resume(), abort: close };
@@ -100,7 +100,8 @@ export function exchange(request: Exchange): Promise<UpstreamAnswer> {
         },
         onResponseError(_, error) {
           finish();
-          settle({ outcome: 'Failed', reason: 'Unreachable', message: `upstream ${name}: ${why(error, request)}` });
+          const reason = connection === undefined ? 'Unreachable' : 'Broken';
+          settle({ outcome: 'Failed', reason, message: `upstream ${name}: ${why(error, request)}` });
           body?.fail(
             new UpstreamBrokenError('Broken', `upstream ${name}: the connection broke in the middle of an answer`),
           );

@@ -107,7 +107,7 @@ function notAnswered({ reason, message }: UpstreamFailure, report: Report, { now
     report({ is: 'Left' }, now());
     return { why: 'Overloaded' };
   }
-  report({ is: 'Failed', cause: 'Unreachable' }, now());
+  report({ is: 'Failed', cause: reason === 'Unreachable' ? 'Unreachable' : 'Failing' }, now());
   return { why: reason === 'TimedOut' ? 'TimedOut' : 'Unavailable' };
 }
 

@@ -1,5 +1,6 @@
 /**
- * How one route, a model at an upstream, stands: it is up, or it cools until a time and is then tried by one request. Pure.
+ * How one route, a model at an upstream, stands, for all or for one tenant: it is up, or it cools until a time and is then tried by one
+ * request. Pure.
  *
  * - Failures count: no connection, time-outs, 5xx, redirects, streams that break. Three in a row, or more than half of the last 20
  *   outcomes within 30 s, and it cools for 5 s; doubling up to 60 s until an answer comes whole.
@@ -22,7 +23,7 @@ const KEY_REFUSED_MS = 60_000;
 /** Longer than the pause between probes: while they fail, no request has to try. */
 const AFTER_BAD_PROBE_MS = 20_000;
 
-/** Unreachable: no connection or no head in time. Failing: it answers, and wrongly. */
+/** Unreachable: no connection. Failing: it answers wrongly, or not in time. */
 export type CoolingCause = 'Unreachable' | 'Failing' | 'Limited' | 'KeyRefused';
 
 /** The `nth` outcome was a failure. */

@@ -1,7 +1,6 @@
 /** Whether a model can be served now, in words for people; no names of hosts or upstreams. Pure. */
-import { standingAt } from './health.js';
 import type { Reach } from './probes.js';
-import type { Route } from './route.js';
+import { isResting, type Route } from './route.js';
 import type { ModelStanding } from './router.js';
 
 /** Of `routes`, those of the model. An upstream of which nothing is known yet counts as one that serves. */
@@ -12,9 +11,7 @@ export function standingOf(
   now: number,
 ): ModelStanding {
   const silent = routes.filter(({ upstream }) => reached.get(upstream.name) === 'No').length;
-  const serving = routes.filter(
-    ({ upstream, health }) => reached.get(upstream.name) !== 'No' && standingAt(health, now) !== 'Cooling',
-  ).length;
+  const serving = routes.filter((route) => reached.get(route.upstream.name) !== 'No' && !isResting(route, now)).length;
   return { model, available: serving > 0, message: messageOf(serving, routes.length, silent) };
 }
 

@@ -44,8 +44,11 @@ export type UpstreamAnswer =
 
 export interface UpstreamFailure {
   readonly outcome: 'Failed';
-  /** `Busy`: as many requests as it takes are under way. */
-  readonly reason: 'Unreachable' | 'TimedOut' | 'Busy' | 'Aborted';
+  /**
+   * Unreachable: there was no connection. Broken: it was closed before an answer began, or what began was none. Busy: as many requests
+   * as it takes are under way.
+   */
+  readonly reason: 'Unreachable' | 'Broken' | 'TimedOut' | 'Busy' | 'Aborted';
   /** For the operator's log; names the upstream, no URL and no key. */
   readonly message: string;
 }

@@ -317,19 +317,33 @@ test('A refusal whose body never ends is given up after 2 s and told without a r
 });
 
 test('Probes find an upstream that is gone and one that has come back, and ask no other', async (t) => {
-  const one = await far(t, 'a', (response) => response.destroy());
+  const one = await far(t, 'a', GOOD);
   const { router } = routing(t, [one], 10);
   await until('it has been probed', () => one.server.seen.length === 1);
   t.deepEqual(router.standing(), [{ model: 'm', available: true, message: 'Its upstream serves it.' }]);
-  for (let at = 0; at < 3; at += 1) await ask(router);
-  await until('a probe brings it back', () => one.server.seen.some(({ method }, at) => method === 'GET' && at >= 4));
-  await until('it stands as available', () => router.standing()[0]?.available === true);
-  one.answer = GOOD;
+  await one.server.leave();
+  for (let at = 0; at < 3; at += 1) t.like(await ask(router), { outcome: 'Failed', reason: 'Unavailable' });
+  t.is(router.standing()[0]?.available, false);
+  await one.server.comeBack();
+  await until('a probe brings it back', () => router.standing()[0]?.available === true);
   t.is((await ask(router)).outcome, 'Answered');
   const probes = one.server.seen.length;
   const end = Date.now() + 100;
   await until('time for ten probes is over', () => Date.now() > end);
   t.is(one.server.seen.length, probes);
+});
+
+test('A request that makes its upstream close the connection, or say nothing, rests the route for its tenant alone', async (t) => {
+  const one = await far(t, 'a', (response, request) =>
+    request.body.includes('bad') ? response.destroy() : GOOD(response, request),
+  );
+  const { router } = routing(t, [one]);
+  const bad = { ways: chat(() => Buffer.from('{"bad":1}')) };
+  for (let at = 0; at < 4; at += 1) t.is((await ask(router, bad)).outcome, 'Failed');
+  t.is(asked(one), 3, 'it rests for that tenant');
+  t.is((await ask(router)).outcome, 'Failed');
+  t.is((await ask(router, { tenant: 'o-2' })).outcome, 'Answered');
+  t.true(router.standing()[0]?.available);
 });
 
 test('A model whose only upstream does not answer probes is unavailable, names no host, and is tried all the same', async (t) => {

@@ -271,12 +271,12 @@ test('A connection that breaks in the middle of an answer throws Broken, not a s
   t.is(upstream.inFlight, 0);
 });
 
-test('An upstream that is not there is Unreachable, and the message names neither host nor key', async (t) => {
+test('An upstream that is not there is Unreachable, one that closes the connection is Broken, and the message names neither host nor key', async (t) => {
   const { server, upstream } = await serve(t, (response) => response.destroy(), { key: 'sk-secret' });
   const closed = await upstream.send(call());
   t.like(closed, {
     outcome: 'Failed',
-    reason: 'Unreachable',
+    reason: 'Broken',
     message: 'upstream far: the connection was closed before an answer began',
   });
   const gone = openHttpUpstream({
@@ -402,7 +402,7 @@ test('A slow reader holds the upstream back, is no silence of the upstream, and 
 
 test('A compressed answer, which was not asked for, is no answer', async (t) => {
   const { upstream } = await serve(t, (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('x'));
-  t.like(await upstream.send(call()), { outcome: 'Failed', reason: 'Unreachable' });
+  t.like(await upstream.send(call()), { outcome: 'Failed', reason: 'Broken' });
 });
 
 test('A probe asks for the models, and takes any answer but a refused key and a server error for a sign of life', async (t) => {
@@ -428,7 +428,7 @@ test('Closing ends what is under way', async (t) => {
   const pending = upstream.send(call());
   await until('it has come', () => server.seen.length === 1);
   await upstream.close();
-  t.like(await pending, { outcome: 'Failed', reason: 'Unreachable' });
+  t.like(await pending, { outcome: 'Failed', reason: 'Broken' });
   t.like(await upstream.send(call()), { outcome: 'Failed', reason: 'Unreachable' });
   t.is(upstream.inFlight, 0);
 });

@@ -18,6 +18,9 @@ export interface UpstreamServer {
   readonly seen: SeenRequest[];
   /** Connections that were ever made. */
   connections(): number;
+  /** Nobody listens any more, until `comeBack`. */
+  leave(): Promise<void>;
+  comeBack(): Promise<void>;
 }
 
 export type Answering = (response: ServerResponse, request: SeenRequest) => unknown;
@@ -41,18 +44,23 @@ export async function upstreamServer(t: ExecutionContext, answer: Answering): Pr
   server.on('connection', () => {
     connections += 1;
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  t.teardown(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => {
-      server.close(resolve);
+  const listen = (at: number): Promise<void> =>
+    new Promise((resolve) => {
+      server.listen(at, '127.0.0.1', resolve);
     });
-  });
+  const leave = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  await listen(0);
+  t.teardown(leave);
   // server.address() of a TCP server that listens.
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, seen, connections: () => connections };
+  return {
+    ...{ url: `http://127.0.0.1:${port}`, seen, connections: () => connections, leave },
+    comeBack: () => listen(port),
+  };
 }
 
 /** Waits until it holds; throws after the deadline. */

@@ -1,4 +1,9 @@
-/** Follows a stream of a transcription or of speech: events go on as they came, and the one of type `….done`, which has the usage, completes the stream. */
+/**
+ * Follows a stream of a transcription or of speech: events go on as they came, and the one of type `….done`, which has the usage, completes the
+ * stream and says what it cost.
+ */
+import { isObject } from '../../../api/safe-value.js';
+import { COST_MEMBER } from '../dialects/cost-member.js';
 import { BrokenStreamError, type StreamFollower } from '../dialects/dialect.js';
 import { COMPLETE, NOTHING, OPEN, parse, readData, writeFrame } from '../dialects/frames.js';
 import { readUpstreamError, unknownUpstreamError } from '../dialects/upstream-error.js';
@@ -13,7 +18,15 @@ export interface AudioFollower extends StreamFollower {
   readonly soundBytes: number;
 }
 
-export function followAudio(): AudioFollower {
+/** What the stream has brought by its end. */
+export interface AudioEnd {
+  readonly used: AudioUse;
+  readonly outputBytes: number;
+  readonly soundBytes: number;
+}
+
+/** `costOf`: USD, as it is shown. */
+export function followAudio(costOf: (end: AudioEnd) => string): AudioFollower {
   let state: StreamFollower['state'] = OPEN;
   let used = NO_AUDIO_USE;
   let outputBytes = 0;
@@ -36,11 +49,13 @@ export function followAudio(): AudioFollower {
       const bytes = typeof delta === 'string' && typeof audio !== 'string' ? Buffer.byteLength(delta) : 1;
       outputBytes += bytes;
       if (typeof audio === 'string') soundBytes += Math.floor((audio.length * 3) / 4);
-      if (DONE.has(said['type'])) {
-        used = audioUseOf(said);
-        state = COMPLETE;
-      }
-      return { out: writeFrame(event, data), outputBytes: bytes };
+      if (!DONE.has(said['type'])) return { out: writeFrame(event, data), outputBytes: bytes };
+      used = audioUseOf(said);
+      state = COMPLETE;
+      const { usage } = said;
+      if (!isObject(usage)) return { out: writeFrame(event, data), outputBytes: bytes };
+      const shown = { ...said, usage: { ...usage, [COST_MEMBER]: costOf({ used, outputBytes, soundBytes }) } };
+      return { out: writeFrame(event, JSON.stringify(shown)), outputBytes: bytes };
     },
     get used() {
       return used;

@@ -20,8 +20,9 @@ export interface Seconds {
 /** `head`: the first HEAD_BYTES of the file. */
 export function secondsOf(head: Buffer, bytes: number): Seconds {
   const rate = wavRate(head);
-  if (rate !== undefined) return { bound: bytes / rate, estimate: bytes / rate };
-  return { bound: bytes / LEAST_BYTES_A_SECOND, estimate: bytes / USUAL_BYTES_A_SECOND };
+  // Servers report whole seconds, rounded up.
+  const most = Math.ceil(bytes / (rate ?? LEAST_BYTES_A_SECOND));
+  return { bound: most, estimate: bytes / (rate ?? USUAL_BYTES_A_SECOND) };
 }
 
 /** Bytes of a second: of samples, not of what the header says they come to. */

@@ -20,14 +20,16 @@ import {
 } from './answer-event.js';
 import type { Body } from './body.js';
 import { CannotCarry, type Conversation } from './conversation.js';
-import type {
-  DialectName,
-  MaxTokensMember,
-  Operation,
-  RequestFault,
-  StreamFollower,
-  TextOperation,
+import {
+  BrokenStreamError,
+  type DialectName,
+  type MaxTokensMember,
+  type Operation,
+  type RequestFault,
+  type StreamFollower,
+  type TextOperation,
 } from './dialect.js';
+import { parse } from './frames.js';
 import { readChat } from './openai/read-conversation.js';
 import { readChatAnswer, readChatStream } from './openai/read-answer.js';
 import { writeChatAnswer, writeChatStream } from './openai/write-answer.js';
@@ -121,6 +123,7 @@ export function followTranslated(
 ): StreamFollower {
   const reader = UPSTREAMS[from].readStream((n) => `call_${about.id}_${n}`);
   const writer = CLIENTS[operation].writeStream(about, costOf);
+  const calls = followCalls();
   let begun = false;
   let outputBytes = 0;
   let bytesAtUsage = 0;
@@ -134,6 +137,7 @@ export function followTranslated(
       begun = true;
       let bytes = 0;
       for (const event of events) {
+        calls.check(event);
         bytes += bytesOfEvent(event);
         out += writer.event(event);
         if (event.type !== 'Usage') continue;
@@ -161,6 +165,24 @@ export function followTranslated(
   };
 }
 
+/** A client carries a call out that its answer ends with: arguments that are no JSON object were cut off on the way. Throws a BrokenStreamError. */
+function followCalls(): { check(event: AnswerEvent): void } {
+  let json: string | undefined;
+  const checkLast = (): void => {
+    if (json === undefined || json.trim() === '' || isObject(parse(json))) return;
+    throw new BrokenStreamError('a call of a tool has arguments that are no JSON object');
+  };
+  return {
+    check(event) {
+      if (event.type === 'ToolCall') {
+        checkLast();
+        json = '';
+      } else if (event.type === 'Arguments') json = (json ?? '') + event.json;
+      else if (event.type === 'Finish' && event.finish === 'Tool') checkLast();
+    },
+  };
+}
+
 /** The frame before may have completed it. */
 function isComplete({ state }: AnswerReader): boolean {
   return state.is === 'Complete';
@@ -180,6 +202,8 @@ export function translateAnswer(
   about: AnswerAbout,
 ): TranslatedAnswer {
   const events = UPSTREAMS[from].readAnswer(isObject(answer) ? answer : {}, (n) => `call_${about.id}_${n}`);
+  const calls = followCalls();
+  for (const event of events) calls.check(event);
   const counted = events.findLast((event) => event.type === 'Usage');
   const outputBytes = events.reduce((sum, event) => sum + bytesOfEvent(event), 0);
   const { usage, reasoningTokens = 0 } = counted ?? {};

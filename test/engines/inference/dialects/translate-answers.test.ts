@@ -1,23 +1,12 @@
 /** Answers between dialects: what a model has made reaches every client whole, by the official clients' own readers, and only what is whole ends well. */
-import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
 import test from 'ava';
 import fc from 'fast-check';
-import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
-import { ResponseStream } from 'openai/lib/responses/ResponseStream';
-import {
-  type AnswerAbout,
-  type AnswerEvent,
-  estimatedUsage,
-} from '../../../../src/engines/inference/dialects/answer-event.js';
+import { type AnswerEvent, estimatedUsage } from '../../../../src/engines/inference/dialects/answer-event.js';
 import {
   writeMessageAnswer,
   writeMessageStream,
 } from '../../../../src/engines/inference/dialects/anthropic/write-answer.js';
-import {
-  BrokenStreamError,
-  type DialectName,
-  type StreamFollower,
-} from '../../../../src/engines/inference/dialects/dialect.js';
+import { type DialectName } from '../../../../src/engines/inference/dialects/dialect.js';
 import { writeChatAnswer, writeChatStream } from '../../../../src/engines/inference/dialects/openai/write-answer.js';
 import {
   CHATS,
@@ -25,20 +14,21 @@ import {
   followTranslated,
   translateAnswer,
 } from '../../../../src/engines/inference/dialects/translate.js';
-import { openSseDecoder, SSE_BOUNDS } from '../../../../src/engines/inference/sse.js';
-import { costOf, type Usage } from '../../../../src/money/model-prices.js';
+import { costOf } from '../../../../src/money/model-prices.js';
 import { answers, type RandomAnswer } from './conversations.js';
-
-const ESTIMATE = { inputTokens: 11, mostOutputTokens: 1_000 };
-const ABOUT: AnswerAbout = {
-  id: 'x1',
-  model: 'named',
-  created: 1_764_000_000,
-  wantsUsage: true,
-  asked: {},
-  estimate: ESTIMATE,
-};
-const free = (): string => '0.00';
+import {
+  ABOUT,
+  chunk,
+  ESTIMATE,
+  follow,
+  free,
+  normal,
+  READERS,
+  sse,
+  STOPS,
+  usageOf,
+  type Read,
+} from './reading-clients.js';
 
 /** What each pair of dialects says of itself. */
 const PAIRS = (['OpenAI', 'Anthropic'] as const).flatMap((from) =>
@@ -47,111 +37,11 @@ const PAIRS = (['OpenAI', 'Anthropic'] as const).flatMap((from) =>
   ),
 );
 
-const usageOf = (events: readonly AnswerEvent[]): Usage =>
-  events.find((event) => event.type === 'Usage')?.usage ?? estimatedUsage(ESTIMATE, 0);
-
 /** As an upstream of this dialect streams it: by our own writers, which the tests of streams hold against the vendors' documents. */
 function streamOf(from: DialectName, { events }: RandomAnswer): string {
   const writer = (from === 'OpenAI' ? writeChatStream : writeMessageStream)({ ...ABOUT, id: 'up' }, free);
   return writer.begin() + events.map((event) => writer.event(event)).join('') + writer.end(usageOf(events), 0, false);
 }
-
-interface Followed {
-  readonly out: string;
-  readonly follower: StreamFollower;
-}
-
-function follow(from: DialectName, to: ChatOperation, chunks: readonly Buffer[]): Followed {
-  const follower = followTranslated(from, to, ABOUT, free);
-  let out = '';
-  const decoder = openSseDecoder(SSE_BOUNDS, (frame) => {
-    out += follower.frame(frame).out ?? '';
-  });
-  for (const chunk of chunks) decoder.push(chunk);
-  decoder.end();
-  return { out, follower };
-}
-
-/** The clients' readers take a line of JSON for each event. */
-function linesOf(stream: string): ReadableStream<Uint8Array> {
-  const data = stream
-    .split('\n\n')
-    // Not a dot: it ends at U+2028, which JSON has as it is.
-    .map((frame) => /^data: ([^\n]*)$/m.exec(frame)?.[1])
-    .filter((line) => line !== undefined && line !== '[DONE]');
-  return new Blob([`${data.join('\n')}\n`]).stream();
-}
-
-interface Read {
-  readonly thinking: string;
-  readonly text: string;
-  readonly calls: readonly { readonly name: string; readonly json: string }[];
-  readonly stop: string | null | undefined;
-  readonly usage: readonly (number | null | undefined)[];
-}
-
-const READERS: Readonly<Record<ChatOperation, (stream: string) => Promise<Read>>> = {
-  async '/v1/chat/completions'(stream) {
-    const [choice, usage] = await chatOf(stream);
-    const { content, tool_calls: calls = [], ...rest } = choice.message;
-    return {
-      thinking: (rest as { reasoning_content?: string }).reasoning_content ?? '',
-      text: content ?? '',
-      calls: calls.map((call) =>
-        'function' in call ? { name: call.function.name, json: call.function.arguments } : { name: '', json: '' },
-      ),
-      stop: choice.finish_reason,
-      usage: [usage?.prompt_tokens, usage?.completion_tokens, usage?.prompt_tokens_details?.cached_tokens],
-    };
-  },
-  async '/v1/messages'(stream) {
-    const message = await MessageStream.fromReadableStream(linesOf(stream)).finalMessage();
-    const { usage } = message;
-    return {
-      thinking: message.content.map((block) => (block.type === 'thinking' ? block.thinking : '')).join(''),
-      text: message.content.map((block) => (block.type === 'text' ? block.text : '')).join(''),
-      calls: message.content.flatMap((block) =>
-        block.type === 'tool_use' ? [{ name: block.name, json: JSON.stringify(block.input) }] : [],
-      ),
-      stop: message.stop_reason,
-      usage: [
-        usage.input_tokens + (usage.cache_read_input_tokens ?? 0),
-        usage.output_tokens,
-        usage.cache_read_input_tokens,
-      ],
-    };
-  },
-  async '/v1/responses'(stream) {
-    const response = await ResponseStream.fromReadableStream(linesOf(stream)).finalResponse();
-    const { output, usage } = response;
-    const ids = output.map(({ id }) => id);
-    if (new Set(ids).size !== ids.length || ids.includes('')) throw new Error(`ids: ${ids.join()}`);
-    return {
-      thinking: output
-        .map((item) => (item.type === 'reasoning' ? item.summary.map(({ text }) => text).join('') : ''))
-        .join(''),
-      text: response.output_text,
-      calls: output.flatMap((item) =>
-        item.type === 'function_call' ? [{ name: item.name, json: item.arguments }] : [],
-      ),
-      stop: response.incomplete_details?.reason ?? response.status,
-      usage: [usage?.input_tokens, usage?.output_tokens, usage?.input_tokens_details.cached_tokens],
-    };
-  },
-};
-
-async function chatOf(stream: string) {
-  const completion = await ChatCompletionStream.fromReadableStream(linesOf(stream)).finalChatCompletion();
-  const [choice] = completion.choices;
-  if (choice === undefined) throw new Error('there is no choice');
-  return [choice, completion.usage] as const;
-}
-
-const STOPS: Readonly<Record<ChatOperation, Readonly<Record<string, string>>>> = {
-  '/v1/chat/completions': { End: 'stop', Length: 'length', Tool: 'tool_calls' },
-  '/v1/messages': { End: 'end_turn', Length: 'max_tokens', Tool: 'tool_use' },
-  '/v1/responses': { End: 'completed', Length: 'max_output_tokens', Tool: 'completed' },
-};
 
 /** The chat helper of the client keeps no member that it does not know. */
 function expected(to: ChatOperation, { thinking, text, calls, finish, usage }: RandomAnswer, helper: boolean): Read {
@@ -161,11 +51,6 @@ function expected(to: ChatOperation, { thinking, text, calls, finish, usage }: R
     usage: [usage.input + usage.read, usage.output, usage.read],
   };
 }
-
-const normal = ({ calls, ...rest }: Read): unknown => ({
-  ...rest,
-  calls: calls.map(({ name, json }) => ({ name, input: JSON.parse(json === '' ? '{}' : json) as unknown })),
-});
 
 test('the official clients read every translated stream to the same answer, at the same cost', async (t) => {
   const price = { inputPerMillionTokensUSD: '3', outputPerMillionTokensUSD: '15', cacheReadPerMillionTokensUSD: '0.3' };
@@ -308,38 +193,6 @@ function readWhole(to: ChatOperation, body: unknown): Read {
   };
 }
 
-const sse = (value: unknown, event?: string): string =>
-  `${event === undefined ? '' : `event: ${event}\n`}data: ${JSON.stringify(value)}\n\n`;
-const chunk = (delta: object, finish: string | null = null) =>
-  sse({ id: 'c', choices: [{ index: 0, delta, finish_reason: finish }] });
-const call = (index: number, more: object) => chunk({ tool_calls: [{ index, ...more }] });
-
-test('calls of tools whose pieces come in turns are told one after the other', async (t) => {
-  const stream = [
-    call(0, { id: 'a', type: 'function', function: { name: 'one', arguments: '' } }),
-    call(1, { id: 'b', type: 'function', function: { name: 'two', arguments: '{"y"' } }),
-    call(0, { function: { arguments: '{"x":' } }),
-    call(1, { function: { arguments: ':2}' } }),
-    call(0, { function: { arguments: '1}' } }),
-    call(2, { function: { name: 'three', arguments: '' } }),
-    chunk({}, 'tool_calls'),
-    sse({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14 } }),
-    'data: [DONE]\n\n',
-  ].join('');
-  for (const to of ['/v1/messages', '/v1/responses'] as const) {
-    const { out } = follow('OpenAI', to, [Buffer.from(stream)]);
-    t.deepEqual(normal(await READERS[to](out)), {
-      ...{ thinking: '', text: '', stop: STOPS[to]['Tool'] },
-      calls: [
-        { name: 'one', input: { x: 1 } },
-        { name: 'two', input: { y: 2 } },
-        { name: 'three', input: {} },
-      ],
-      usage: [5, 9, 0],
-    });
-  }
-});
-
 test('stops, refusals and sequences are told in the words of the other dialect', async (t) => {
   const cases = [
     ['stop', 'end_turn', 'completed'],
@@ -424,42 +277,6 @@ test('a response that breaks off ends with response.failed, which has what came 
     }),
     undefined,
   );
-});
-
-test('a call without arguments has an empty object in every dialect, or its client would not carry it out', async (t) => {
-  const writer = writeMessageStream({ ...ABOUT, id: 'up' }, free);
-  const events: readonly AnswerEvent[] = [
-    { type: 'ToolCall', id: 'a', name: 'now' },
-    { type: 'ToolCall', id: 'b', name: 'look' },
-    { type: 'Arguments', json: '{"at":1}' },
-    { type: 'ToolCall', id: 'c', name: 'last' },
-    { type: 'Finish', finish: 'Tool' },
-  ];
-  const upstream = writer.begin() + events.map((event) => writer.event(event)).join('');
-  const stream = Buffer.from(upstream + writer.end(usageOf(events), 0, false));
-  for (const to of ['/v1/chat/completions', '/v1/responses'] as const) {
-    const { calls } = await READERS[to](follow('Anthropic', to, [stream]).out);
-    t.deepEqual(
-      calls.map(({ json }) => json),
-      ['{}', '{"at":1}', '{}'],
-      to,
-    );
-  }
-});
-
-test('a call that is to be carried out and has arguments that are no JSON is no answer; one that was cut off has none', (t) => {
-  const cut = (finish: 'Tool' | 'Length') => () =>
-    writeMessageAnswer(
-      [
-        { type: 'ToolCall', id: 'a', name: 'look' },
-        { type: 'Arguments', json: '{bad' },
-        { type: 'Finish', finish },
-      ],
-      ABOUT,
-      usageOf([]),
-    );
-  t.throws(cut('Tool'), { instanceOf: BrokenStreamError });
-  t.deepEqual((cut('Length')()['content'] as { input: unknown }[])[0]?.input, {});
 });
 
 test('an answer of more items or bytes than a response can have is broken off: all of it would be told again at its end', (t) => {

@@ -43,6 +43,8 @@ const BLOCKS: Readonly<Record<string, ReadonlySet<string>>> = {
   redacted_thinking: new Set([...BLOCK, 'data']),
 };
 const OUTPUT_CONFIG = new Set(['effort', 'format']);
+const FORMAT = new Set(['type', 'name', 'schema', 'strict']);
+const CHOICE = new Set(['type', 'name', 'disable_parallel_tool_use']);
 const THINKING = new Set(['type', 'budget_tokens', 'display']);
 const SOURCE = new Set(['type', 'media_type', 'data', 'url']);
 const TOOL = new Set([
@@ -213,6 +215,7 @@ function checkTool(tool: Body, at: string): void {
 
 function readChoice(choice: unknown): Pick<Conversation, 'toolChoice' | 'parallelTools'> {
   if (!isGiven(choice)) return { toolChoice: undefined, parallelTools: undefined };
+  if (isObject(choice)) checkMembers(choice, 'tool_choice', CHOICE);
   const { type, name, disable_parallel_tool_use: one } = isObject(choice) ? choice : {};
   const parallelTools = one === true ? false : undefined;
   const plain: Readonly<Record<string, ToolChoice>> = {
@@ -231,6 +234,7 @@ function readFormat({ output_config: config, output_format: older }: Body): Form
   const format: unknown = isObject(config) && isGiven(config['format']) ? config['format'] : older;
   if (!isGiven(format)) return undefined;
   const at = format === older ? 'output_format' : 'output_config.format';
+  if (isObject(format)) checkMembers(format, at, FORMAT);
   if (!isObject(format) || format['type'] !== 'json_schema' || !isObject(format['schema']))
     throw new CannotCarry(at, 'must be of type json_schema, with a schema');
   return { name: undefined, schema: format['schema'], strict: true };

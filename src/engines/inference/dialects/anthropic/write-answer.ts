@@ -2,6 +2,7 @@
  * Writes an answer as a message, in events of a stream or whole. Blocks come one after the other, numbered from 0; thinking that has no signature gets an
  * empty one, since clients expect the member.
  */
+import { isObject } from '../../../../api/safe-value.js';
 import type { Usage } from '../../../../money/model-prices.js';
 import {
   type AnswerAbout,
@@ -12,7 +13,6 @@ import {
   type ShowCost,
 } from '../answer-event.js';
 import { COST_MEMBER, ESTIMATED_MEMBER } from '../cost-member.js';
-import { BrokenStreamError } from '../dialect.js';
 import { parse, writeFrame } from '../frames.js';
 
 const STOP: Readonly<Record<Finish, string>> = {
@@ -152,19 +152,17 @@ export function writeMessageAnswer(
   }
   return {
     ...messageOf(about),
-    content: blocks.map((block) => contentOf(block, finish)),
+    content: blocks.map(contentOf),
     ...{ stop_reason: STOP[finish], stop_sequence: stop ?? null, usage: messageUsage(usage) },
   };
 }
 
-/** Arguments that are no JSON were cut off, and are none; or, where the call is to be carried out, the upstream is broken. */
-function contentOf(block: Block, finish: Finish): unknown {
+/** Arguments of a call that was cut off are none. */
+function contentOf(block: Block): unknown {
   if (block.type !== 'tool_use') return block;
   const { json, ...rest } = block;
-  const input = json.trim() === '' ? {} : parse(json);
-  if (input === undefined && finish === 'Tool')
-    throw new BrokenStreamError('a call of a tool has arguments that are no JSON');
-  return { ...rest, input: input ?? {} };
+  const input = parse(json);
+  return { ...rest, input: isObject(input) ? input : {} };
 }
 
 function messageOf({ id, model }: AnswerAbout): Record<string, unknown> {

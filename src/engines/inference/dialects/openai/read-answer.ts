@@ -5,6 +5,7 @@
 import { isObject } from '../../../../api/safe-value.js';
 import type { AnswerEvent, AnswerReader, Finish, ReadState } from '../answer-event.js';
 import { listOf } from '../body.js';
+import { BrokenStreamError } from '../dialect.js';
 import { COMPLETE, OPEN, parse, readData } from '../frames.js';
 import { countOr } from '../numbers.js';
 import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
@@ -24,9 +25,11 @@ const MOST_CALLS = 1_024;
 const MOST_LOOKS = 256;
 
 interface Call {
-  id: string;
+  readonly id: string;
   name: string;
   json: string;
+  /** Its arguments are known to be JSON. */
+  whole: boolean;
 }
 
 export function readChatStream(callId: (n: number) => string): AnswerReader {
@@ -106,11 +109,13 @@ function reasoningOf(usage: unknown): number {
 
 function addSaid(events: AnswerEvent[], said: Readonly<Record<string, unknown>>, calls: Calls): void {
   const { content, reasoning_content: reasoning, reasoning: other, refusal, tool_calls: given } = said;
+  const spoken: AnswerEvent[] = [];
   const thinking = textOf(reasoning) || textOf(other);
-  if (thinking !== '') events.push({ type: 'Thinking', text: thinking });
+  if (thinking !== '') spoken.push({ type: 'Thinking', text: thinking });
   const text = textOf(content);
-  if (text !== '') events.push({ type: 'Text', text });
-  if (typeof refusal === 'string' && refusal !== '') events.push({ type: 'Refusal', text: refusal });
+  if (text !== '') spoken.push({ type: 'Text', text });
+  if (typeof refusal === 'string' && refusal !== '') spoken.push({ type: 'Refusal', text: refusal });
+  events.push(...calls.say(spoken));
   for (const [at, call] of listOf(given).entries()) if (isObject(call)) events.push(...calls.take(call, at));
 }
 
@@ -123,69 +128,95 @@ function textOf(content: unknown): string {
 
 interface Calls {
   take(piece: Readonly<Record<string, unknown>>, at: number): readonly AnswerEvent[];
+  /** What is said beside calls: at once, or when the call that is being told is whole. */
+  say(spoken: readonly AnswerEvent[]): readonly AnswerEvent[];
   /** What waits. */
   end(): readonly AnswerEvent[];
   any(): boolean;
 }
 
-/** One call is told at a time; pieces of later ones wait until its arguments are whole, or all is over. */
+/** What is told at a time is one call; pieces of later ones, and what is said between, wait until its arguments are whole, or all is over. */
 function openCalls(callId: (n: number) => string): Calls {
-  const known = new Map<number, Call>();
-  let current: number | undefined;
+  let count = 0;
+  /** The last call of each index. */
+  const latest = new Map<number, Call>();
+  let current: Call | undefined;
+  const waiting = new Set<Call>();
+  let spoken: AnswerEvent[] = [];
   let looks = 0;
-  const waiting = new Set<number>();
 
-  const begin = (index: number, { id, name, json }: Call): AnswerEvent[] => {
-    current = index;
-    waiting.delete(index);
+  const begin = (call: Call): AnswerEvent[] => {
+    const { id, name, json } = call;
+    current = call;
+    waiting.delete(call);
     return [{ type: 'ToolCall', id, name }, ...(json === '' ? [] : [{ type: 'Arguments', json } as const])];
   };
   const isWhole = (call: Call | undefined): boolean => {
-    if (call === undefined) return true;
+    if (call === undefined || call.whole) return true;
     if (!call.json.endsWith('}') || looks >= MOST_LOOKS) return false;
     looks += 1;
-    return parse(call.json) !== undefined;
+    call.whole = parse(call.json) !== undefined;
+    return call.whole;
+  };
+  const flush = (): AnswerEvent[] => {
+    const said = spoken;
+    spoken = [];
+    return said;
   };
   const goOn = (): AnswerEvent[] => {
     const events: AnswerEvent[] = [];
-    for (const index of waiting) {
-      if (!isWhole(current === undefined ? undefined : known.get(current))) break;
-      const call = known.get(index);
-      // Its name is still to come.
-      if (call?.name === '') break;
-      if (call !== undefined) events.push(...begin(index, call));
+    for (const call of waiting) {
+      // Its name may be still to come.
+      if (!isWhole(current) || call.name === '') break;
+      events.push(...begin(call));
     }
+    if (waiting.size === 0 && spoken.length > 0 && isWhole(current)) events.push(...flush());
     return events;
+  };
+  /** Servers repeat an index, or give none; a name that comes with another id, or behind a call that is whole, begins a call. */
+  const isAnother = (call: Call, id: unknown, name: unknown, hasIndex: boolean): boolean => {
+    if (typeof name !== 'string' || name === '' || call.name === '') return false;
+    if (typeof id === 'string' && id !== '') return id !== call.id;
+    return !hasIndex && isWhole(call);
   };
 
   return {
     take(piece, at) {
+      const hasIndex = typeof piece['index'] === 'number';
       const index = typeof piece['index'] === 'number' ? piece['index'] : at;
       const called = isObject(piece['function']) ? piece['function'] : {};
       const { name, arguments: given } = called;
+      const { id } = piece;
       const json = typeof given === 'string' ? given : isObject(given) ? JSON.stringify(given) : '';
-      const call = known.get(index);
-      if (call === undefined) {
-        if (known.size >= MOST_CALLS) return [];
-        const id = typeof piece['id'] === 'string' && piece['id'] !== '' ? piece['id'] : callId(known.size);
-        known.set(index, { id, name: typeof name === 'string' ? name : '', json });
-        waiting.add(index);
+      const call = latest.get(index);
+      if (call === undefined || isAnother(call, id, name, hasIndex)) {
+        if (count >= MOST_CALLS) return [];
+        const named = typeof id === 'string' && id !== '' ? id : callId(count);
+        const next: Call = { id: named, name: typeof name === 'string' ? name : '', json, whole: false };
+        count += 1;
+        latest.set(index, next);
+        waiting.add(next);
         return goOn();
       }
       call.json += json;
-      if (index === current) return [...(json === '' ? [] : [{ type: 'Arguments', json } as const]), ...goOn()];
+      if (json !== '') call.whole = false;
+      if (call === current) return [...(json === '' ? [] : [{ type: 'Arguments', json } as const]), ...goOn()];
+      if (!waiting.has(call) && json.trim() !== '')
+        throw new BrokenStreamError('a piece of a call came after its arguments were whole');
       // The name may come in pieces too.
-      if (waiting.has(index) && typeof name === 'string') call.name ||= name;
+      if (typeof name === 'string') call.name ||= name;
+      return goOn();
+    },
+    say(said) {
+      if (said.length === 0) return said;
+      if (waiting.size === 0 && spoken.length === 0 && isWhole(current)) return said;
+      spoken.push(...said);
       return goOn();
     },
     end() {
-      const events: AnswerEvent[] = [];
-      for (const index of waiting) {
-        const call = known.get(index);
-        if (call !== undefined) events.push(...begin(index, call));
-      }
-      return events;
+      const events = [...waiting].flatMap(begin);
+      return [...events, ...flush()];
     },
-    any: () => known.size > 0,
+    any: () => count > 0,
   };
 }

@@ -46,6 +46,10 @@ const FILE = new Set(['file_data', 'filename']);
 const CALL = new Set(['id', 'type', 'function', 'index', 'cache_control', 'extra_content', 'provider_specific_fields']);
 const CALLED = new Set(['name', 'arguments', 'parsed_arguments']);
 const TOOL = new Set(['type', 'function', 'cache_control']);
+const CHOICE = new Set(['type', 'function', 'name', 'allowed_tools', 'mode', 'tools']);
+const FORMAT = new Set(['type', 'json_schema']);
+const STREAM_OPTIONS = new Set(['include_usage', 'include_obfuscation']);
+const THINKING = new Set(['type', 'thinking', 'signature', 'data', 'cache_control']);
 const SCHEMA = new Set(['type', 'name', 'description', 'schema', 'strict']);
 const FUNCTION = new Set(['name', 'description', 'parameters', 'strict']);
 
@@ -67,6 +71,8 @@ export function readChat(body: Body): Conversation {
     if (READ.has(member) || !isGiven(value) || NEUTRAL[member]?.(value) === true) continue;
     throw new CannotCarry(member, NOT_SAID);
   }
+  const { stream_options: options } = body;
+  if (isObject(options)) checkMembers(options, 'stream_options', STREAM_OPTIONS);
   const { system, turns } = readMessages(listOf(body['messages']));
   const tools = listOf(body['tools']).map((tool, at) => readTool(tool, `tools[${at}]`));
   const choice = readChoice(body['tool_choice'], tools);
@@ -172,7 +178,9 @@ function checkPart(part: Body, at: string): void {
 
 function readAssistant(message: Body, at: string): readonly AssistantPart[] {
   const { content, refusal, tool_calls: calls, thinking_blocks: blocks } = message;
-  const parts: AssistantPart[] = listOf(blocks).flatMap((block) => readThinking(block));
+  const parts: AssistantPart[] = listOf(blocks).flatMap((block, index) =>
+    readThinking(block, `${at}.thinking_blocks[${index}]`),
+  );
   parts.push(...readSpoken(content, `${at}.content`));
   if (typeof refusal === 'string' && refusal !== '') parts.push({ is: 'Text', text: refusal });
   for (const [index, call] of listOf(calls).entries()) parts.push(readCall(call, `${at}.tool_calls[${index}]`));
@@ -190,8 +198,9 @@ function readSpoken(content: unknown, at: string): readonly TextPart[] {
 }
 
 /** As our own answers show thinking that has a signature, so that a client can return it. */
-function readThinking(block: unknown): readonly AssistantPart[] {
+function readThinking(block: unknown, at: string): readonly AssistantPart[] {
   if (!isObject(block)) return [];
+  checkMembers(block, at, THINKING);
   const { type, thinking, signature, data } = block;
   if (type === 'redacted_thinking' && typeof data === 'string') return [{ is: 'HiddenThinking', data }];
   if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return [];
@@ -242,6 +251,11 @@ export function readChoice(choice: unknown, tools: readonly Tool[]): ReadChoice 
   if (choice === 'none') return { toolChoice: { is: 'None' }, tools };
   if (choice === 'required') return { toolChoice: { is: 'Any' }, tools };
   if (!isObject(choice)) throw new CannotCarry('tool_choice', 'must be none, auto, required, or name a tool');
+  checkMembers(choice, 'tool_choice', CHOICE);
+  for (const member of ['function', 'allowed_tools']) {
+    const inner = choice[member];
+    if (isObject(inner)) checkMembers(inner, `tool_choice.${member}`, CHOICE);
+  }
   const { type } = choice;
   if (type === 'allowed_tools') return readAllowed(choice, tools);
   const named: unknown = isObject(choice['function']) ? choice['function']['name'] : choice['name'];
@@ -258,14 +272,15 @@ function readAllowed(choice: Body, tools: readonly Tool[]): ReadChoice {
       return isObject(tool['function']) ? tool['function']['name'] : tool['name'];
     }),
   );
-  return {
-    toolChoice: { is: inner['mode'] === 'required' ? 'Any' : 'Auto' },
-    tools: tools.filter(({ name }) => names.has(name)),
-  };
+  const allowed = tools.filter(({ name }) => names.has(name));
+  const isRequired = inner['mode'] === 'required';
+  if (isRequired && allowed.length === 0) throw new CannotCarry('tool_choice', 'must allow one of the tools at least');
+  return { toolChoice: { is: isRequired ? 'Any' : 'Auto' }, tools: allowed };
 }
 
 function readFormat(format: unknown): Format | undefined {
   if (!isGiven(format)) return undefined;
+  if (isObject(format)) checkMembers(format, 'response_format', FORMAT);
   const { type, json_schema: described } = isObject(format) ? format : {};
   if (type === 'text') return undefined;
   if (type === 'json_schema' && isObject(described)) return readSchema(described, 'response_format.json_schema');
