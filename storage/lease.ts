@@ -9,8 +9,9 @@
  *
  * How a stale holder finds out. Three ways, each enough: (1) its commits name its epoch and find no row (I3: this alone
  * keeps the store right); (2) its renewal finds no row; (3) by its own monotonic clock the time since the last renewal
- * *began* has passed, so that Postgres may have given the lease away: a process that was stopped and goes on finds its
- * timer overdue at once. The time is counted from before the renewal was sent, so it ends here no later than there.
+ * *began* has passed, so that Postgres may have given the lease away: `held` is false from then on. The time is counted from before the
+ * renewal was sent, so it ends here no later than there. A process that was stopped, or whose event loop was, finds itself there and asks once
+ * more: when nobody has taken the lease meanwhile, it goes on; nothing was written under another epoch. Without an answer the lease is lost.
  *
  * A renewal without an answer is given up after a third of the time and tried again on a new connection: one connection
  * that the network has forgotten costs no lease, a Postgres that is out of reach does.
@@ -103,7 +104,10 @@ type SeenRow = [epoch: number, holder: string | null, process: string | null, ov
 function hold(connection: LeaseConnection, epoch: number, began: number, ttl: number, now: () => number): Lease {
   const lost = new AbortController();
   const stop = new AbortController();
+  const late = ttl * SHARE;
   let until = began + ttl;
+  /** When it was asked once more, its time being over. */
+  let askedLate: number | undefined;
   let deadline: NodeJS.Timeout;
 
   function lose(why: string): void {
@@ -117,12 +121,13 @@ function hold(connection: LeaseConnection, epoch: number, began: number, ttl: nu
   // Its own timer, so that a renewal which hangs cannot outlive the lease.
   function watch(): void {
     clearTimeout(deadline);
+    const end = (askedLate ?? until) + late;
     deadline = setTimeout(
       () => {
-        if (now() >= until) lose('it was not renewed in time');
+        if (now() >= (askedLate ?? until) + late) lose('it was not renewed in time');
         else watch();
       },
-      Math.max(1, until - now()),
+      Math.max(1, end - now()),
     );
     deadline.unref();
   }
@@ -133,13 +138,15 @@ function hold(connection: LeaseConnection, epoch: number, began: number, ttl: nu
       await sleep(pause, undefined, { signal: stop.signal, ref: false }).catch(() => {});
       if (stop.signal.aborted) return;
       const start = now();
-      if (start >= until) return lose('it was not renewed in time');
+      if (start >= until) askedLate ??= start;
       try {
         const rows = await connection.rows<[number]>(RENEW, [epoch, ttl]);
         if (rows[0] === undefined) return lose('another process holds it');
         until = start + ttl;
+        askedLate = undefined;
         watch();
-        pause = ttl * SHARE;
+        // The answer may have waited as long as this process did.
+        pause = now() >= until ? 0 : ttl * SHARE;
       } catch {
         connection.drop();
         pause = RETRY;
