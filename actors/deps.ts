@@ -75,6 +75,8 @@ export interface ActorsDeps {
 export interface ActorSettings {
   readonly cacheBytes: number;
   readonly ringBytes: number;
+  /** Of one org, that wait or run. */
+  readonly attemptsPerOrg: number;
   readonly mailboxLimit: number;
   /** Idle time after which an actor is let go. */
   readonly passivateAfterMs: number;

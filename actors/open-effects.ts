@@ -7,18 +7,27 @@ import { carryOut, type EffectDeps } from './effects/table.js';
 import type { MoneyPart } from './open-money.js';
 import type { ObjectsPart } from './open-objects.js';
 import type { WorkPart } from './open-work.js';
-import { recover } from './recovery.js';
+import { heldObjects, recover, wakeUnfinished } from './recovery.js';
 import type { ServiceWrite } from './effects/children.js';
 import type { WriteReply } from './resource-service.js';
+import { openSlices } from './slices.js';
+import { ATTEMPT } from './work/attempts.js';
 
 export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: WorkPart, money: MoneyPart) {
   const { kinds, pending, stopping } = deps;
   const { router, afterCommit } = objects;
   const serviceWrite = (address: Address, write: ServiceWrite): Promise<WriteReply> =>
     objects.write(address, serviceRequest(address.org, write));
+  /** For all that is woken beside clients. */
+  const waking = {
+    ...{ pending, router, stopping, slices: openSlices(0) },
+    onProblem: (message: string) =>
+      deps.observe.problem('running work', `what was under way is woken later: ${message}`),
+  };
   const effectDeps: EffectDeps = {
     ...work.deps,
-    ...{ router, pending, stopping, objects: objects.objects, quiet: objects.admission.quiet, write: serviceWrite },
+    ...waking,
+    ...{ objects: objects.objects, quiet: objects.admission.quiet, write: serviceWrite },
     ...{ forgetBlobs: deps.forgetBlobs, abandonDeliveries: deps.abandonDeliveries },
     ...{ askCost: money.askCost, awaitMoney: money.awaitMoney },
   };
@@ -45,13 +54,15 @@ export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: 
     runner,
     timers,
     serviceWrite,
-    /** Takes up what was under way; resolves when everything has been activated. */
+    /** Takes up what was under way; resolves when all that holds a place has been activated. The rest is woken beside clients. */
     async start(): Promise<void> {
-      const working = await work.attempts.recall(deps, stopping);
-      const unfinished = kinds.filter(({ machine }) => machine.isTerminal).map(({ kind }) => kind);
-      await recover({ pending, effects: runner, router, kinds: unfinished, rearmTimers: timers.rearm, stopping });
+      const held = await heldObjects(ATTEMPT, waking);
+      const working = await work.attempts.recall(held, deps, stopping);
+      await recover(held, { ...waking, effects: runner, rearmTimers: timers.rearm });
       await work.deps.reports?.start();
       await work.deps.reports?.missLost(working, runner.workPending);
+      const unfinished = kinds.filter(({ machine }) => machine.isTerminal).map(({ kind }) => kind);
+      void wakeUnfinished(unfinished, waking);
     },
   };
 }

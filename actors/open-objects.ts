@@ -17,6 +17,8 @@ import { openReads } from './open-reads.js';
 import { openOrgTurns } from './org-turns.js';
 import { searchObjects } from './reads.js';
 import { openRegistry } from './registry.js';
+import { openBacklog } from './admission/backlog.js';
+import { ATTEMPT } from './work/attempts.js';
 import { openAfterCommit } from './resource/after-commit.js';
 import type { WriteReply, WriteRequest } from './resource-service.js';
 import { submit, type SubmitDeps } from './submit.js';
@@ -77,6 +79,8 @@ export async function openObjects(deps: ActorsDeps) {
   });
   let generation = 0;
   const afterCommit = openAfterCommit();
+  const backlog = openBacklog(deps.settings.attemptsPerOrg);
+  backlog.load(await deps.pending.countUnfinished(ATTEMPT));
   const tree = openActorTree((message) => deps.observe.problem('the actors', message));
   const registry = openRegistry(tree, kindOf, {
     ...{
@@ -89,6 +93,7 @@ export async function openObjects(deps: ActorsDeps) {
       fullOrg: deps.fullOrg,
       decisionContext,
       afterCommit,
+      backlog,
       supervision,
       stopping,
     },
@@ -104,7 +109,7 @@ export async function openObjects(deps: ActorsDeps) {
   });
   const submitting: SubmitDeps = {
     ...{ kindOf, decisionContext, admission, clock, responses, turns: openOrgTurns() },
-    ...{ deliver: registry.deliver, paused: pause.current, priceTags: deps.priceTags },
+    ...{ deliver: registry.deliver, paused: pause.current, priceTags: deps.priceTags, backlog },
   };
   return {
     /** `afterCommit` takes what commits ask for, and is to be connected at once. */

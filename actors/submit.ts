@@ -12,6 +12,7 @@ import { prepareCreate } from '../src/kinds/write/create.js';
 import type { PriceTags } from '../storage/envelope/price-tags.js';
 import type { Clock, Responses } from '../storage/store.js';
 import type { Admission, Verdict } from './admission/admission.js';
+import type { Backlog } from './admission/backlog.js';
 import type { Pause } from './admission/pause.js';
 import { isService } from './caller.js';
 import type { Item } from './mailbox.js';
@@ -31,6 +32,7 @@ export interface SubmitDeps {
   readonly responses: Responses;
   /** What is not taken from clients now, and why. */
   paused(): Pause | undefined;
+  readonly backlog: Pick<Backlog, 'refusal'>;
   /** Absent: no create can be bound to an estimate. */
   readonly priceTags?: PriceTags | undefined;
 }
@@ -71,7 +73,9 @@ async function create(
   request: CreateRequest,
   deps: SubmitDeps,
 ): Promise<WriteReply> {
-  const paused = isService(request.caller) ? undefined : refusalOfPause(kind, deps.paused());
+  const paused =
+    (isService(request.caller) ? undefined : refusalOfPause(kind, deps.paused())) ??
+    deps.backlog.refusal(kind, address.org);
   if (paused !== undefined && !request.dryRun) return { outcome: 'Refused', refusal: paused };
   const { fieldValidation, fieldManager, duplicates, dryRun, ifMatch } = request;
   const context = { context: deps.decisionContext(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };

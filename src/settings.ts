@@ -309,6 +309,13 @@ export const SETTINGS = {
     integer(1, 1_000_000_000),
     'Objects that one org may have; then QuotaExceeded.',
   ),
+  quotaAttempts: setting(
+    'TROUPE_QUOTA_ATTEMPTS',
+    'Attempts',
+    '10000',
+    integer(1, 1_000_000),
+    'Attempts of one org that wait or run at once; then it begins no new work (QuotaExceeded) until some have ended.',
+  ),
   quotaBytes: setting(
     'TROUPE_QUOTA_BYTES',
     'bytes',

@@ -90,6 +90,30 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
       return rows.map(([org, kind, project, name]): Address => ({ org, kind, project, name }));
     },
 
+    async unfinishedOf(org, kinds, limit, after) {
+      const rows = await postgres.readRows<[string, string, string]>(
+        after === undefined ? UNFINISHED_OF : UNFINISHED_OF_AFTER,
+        [kinds, limit, org, ...(after === undefined ? [] : [after.kind, after.project, after.name])],
+      );
+      return rows.map(([kind, project, name]): Address => ({ org, kind, project, name }));
+    },
+
+    async unfinishedHeld(kind, limit, after) {
+      const rows = await postgres.readRows<[string, string, string]>(UNFINISHED_HELD, [
+        ...[kind, limit, after?.org ?? '', after?.project ?? '', after?.name ?? ''],
+      ]);
+      return rows.map(([org, project, name]): Address => ({ org, kind, project, name }));
+    },
+
+    async countUnfinished(kind) {
+      return new Map(await postgres.readRows<[string, number]>(COUNT_UNFINISHED, [kind]));
+    },
+
+    async unfinishedOrgs() {
+      const rows = await postgres.readRows<[string]>(UNFINISHED_ORGS, []);
+      return rows.map(([org]) => org);
+    },
+
     async oldestEffectMs() {
       const [row] = await postgres.readRows<[number]>(OLDEST);
       return row?.[0] ?? 0;
@@ -144,6 +168,39 @@ const UNFINISHED_AFTER: Statement = {
 SELECT org, kind, project, name FROM objects
 WHERE active AND kind = ANY($1::text[]) AND (kind, org, project, name) > ($3, $4, $5, $6)
 ORDER BY kind, org, project, name LIMIT $2`,
+};
+
+const UNFINISHED_OF: Statement = {
+  name: 'unfinished of an org',
+  text: `
+SELECT kind, project, name FROM objects WHERE active AND kind = ANY($1::text[]) AND org = $3
+ORDER BY kind, project, name LIMIT $2`,
+};
+const UNFINISHED_OF_AFTER: Statement = {
+  name: 'unfinished of an org after',
+  text: `
+SELECT kind, project, name FROM objects
+WHERE active AND kind = ANY($1::text[]) AND org = $3 AND (kind, project, name) > ($4, $5, $6)
+ORDER BY kind, project, name LIMIT $2`,
+};
+
+/** Bodies are text, no JSON of Postgres; what a client writes cannot hold an unescaped quote, and one too many is looked at in vain. */
+const UNFINISHED_HELD: Statement = {
+  name: 'unfinished held',
+  text: `
+SELECT org, project, name FROM objects
+WHERE active AND kind = $1 AND (org, project, name) > ($3, $4, $5) AND position('"finalizers":[' IN body) > 0
+ORDER BY org, project, name LIMIT $2`,
+};
+
+const COUNT_UNFINISHED: Statement = {
+  name: 'count unfinished',
+  text: 'SELECT org, count(*)::int FROM objects WHERE active AND kind = $1 GROUP BY org',
+};
+
+const UNFINISHED_ORGS: Statement = {
+  name: 'unfinished orgs',
+  text: 'SELECT DISTINCT org FROM objects WHERE active ORDER BY org',
 };
 
 const OLDEST: Statement = {

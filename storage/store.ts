@@ -156,6 +156,14 @@ export interface Pending {
   timersDue(before: number, limit: number, from?: number): Promise<StoredTimer[]>;
   /** Whole store: objects whose actors must be activated at start because something of theirs is under way. */
   unfinished(kinds: readonly string[], limit: number, after?: Address): Promise<Address[]>;
+  /** Of one org. */
+  unfinishedOf(org: string, kinds: readonly string[], limit: number, after?: Address): Promise<Address[]>;
+  /** Those with finalizers, which something outside of the service holds. */
+  unfinishedHeld(kind: string, limit: number, after?: Address): Promise<Address[]>;
+  /** How many of a kind there are, by org. */
+  countUnfinished(kind: string): Promise<ReadonlyMap<string, number>>;
+  /** Orgs that have any. */
+  unfinishedOrgs(): Promise<string[]>;
   /** Whole store: age in ms of the oldest stored effect (I13). */
   oldestEffectMs(): Promise<number>;
 }

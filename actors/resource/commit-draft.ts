@@ -4,7 +4,7 @@
  */
 import type { IdempotencyWrite, CommitResult } from '../../storage/commit/request.js';
 import type { Draft } from './draft.js';
-import { commitRequestOf, type Basis } from './commit-request.js';
+import { commitRequestOf, isActive, type Basis } from './commit-request.js';
 import { sealSecrets } from './seal.js';
 import { timersAfter } from './timers.js';
 import type { ActorDeps, Self } from './self.js';
@@ -25,6 +25,7 @@ export async function commitDraft(
   const secrets = draft.atCommit.length > 0 ? await sealSecrets(draft, deps.secrets) : [];
   const request = commitRequestOf(draft, self.kind, basis, secrets, deps, idempotency);
   const { uid } = draft.object.metadata;
+  const wasActive = self.state.at === 'Present' && isActive(self.state.object, self.kind);
   if (request === undefined) {
     deps.afterCommit.volatile(self.address, uid, draft.volatile);
     return { outcome: 'Unchanged' };
@@ -35,6 +36,7 @@ export async function commitDraft(
     case 'Committed': {
       const { version } = result;
       const { body } = request.write;
+      deps.backlog.committed(self.address, wasActive, request.active);
       if (draft.gone) {
         self.state = { at: 'Absent' };
       } else {

@@ -4,6 +4,7 @@
  */
 import { encodeObject } from '../../src/api/encode.js';
 import { awaitsFinalCost } from '../../src/kinds/cost-status.js';
+import type { ApiObject } from '../../src/api/object.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { CommitRequest, IdempotencyWrite, ObjectWrite } from '../../storage/commit/request.js';
 import { addRows, type CommitContext, type CommitRows } from '../effects/commit-effects.js';
@@ -48,7 +49,7 @@ export function commitRequestOf(
     uid,
     write: writeOf(draft, body, basis),
     private: draft.private === undefined || draft.private === null ? null : JSON.stringify(draft.private),
-    active: !draft.gone && isActive(draft, kind),
+    active: !draft.gone && isActive(draft.object, kind),
     owners: basis === undefined || owners.join() !== basis.owners.join() ? owners : undefined,
     ...rows,
     effects: draft.later,
@@ -59,7 +60,7 @@ export function commitRequestOf(
 }
 
 /** What has ended is active until its status shows the last charge, so that the next start asks for that again. */
-function isActive({ object }: Draft, kind: KindDefinition): boolean {
+export function isActive(object: ApiObject, kind: KindDefinition): boolean {
   const { machine } = kind;
   return machine.isTerminal !== undefined && (!machine.isTerminal(object.status) || awaitsFinalCost(object, kind));
 }

@@ -8,6 +8,7 @@ import type { Committer } from '../../storage/commit/request.js';
 import type { FullOrg } from '../../storage/org-quota.js';
 import type { Responses, SecretVersions } from '../../storage/store.js';
 import type { Admission } from '../admission/admission.js';
+import type { Backlog } from '../admission/backlog.js';
 import type { ObjectCache } from '../cache.js';
 import type { AfterCommit } from './after-commit.js';
 import type { Incarnation, LoadDeps } from './incarnation.js';
@@ -33,6 +34,7 @@ export interface ActorDeps extends LoadDeps, CommitRequestDeps {
   /** The limit of an org that is full; absent: no quota is rehearsed. */
   readonly fullOrg?: FullOrg | undefined;
   readonly afterCommit: AfterCommit;
+  readonly backlog: Pick<Backlog, 'committed' | 'refusal'>;
   onFenced(): void;
 }
 

@@ -17,6 +17,7 @@ import { isService } from '../caller.js';
 import type { WriteReply, WriteRequest } from '../resource-service.js';
 import { applyMessage, openDraft, type Draft } from './draft.js';
 import { load, type Present } from './incarnation.js';
+import { begins } from '../admission/backlog.js';
 import { notFound, refusalOf } from './commit-refusals.js';
 import { rehearse } from './rehearse.js';
 import { replay } from './replay.js';
@@ -61,6 +62,10 @@ async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promi
     const named = deps.admit(self.kind, self.address, step.object, present.object);
     const refusal = named && (await named);
     if (refusal) return refused(refusal);
+    const tooMuch = begins(present.object.spec, step.object.spec)
+      ? deps.backlog.refusal(self.kind, self.address.org)
+      : undefined;
+    if (tooMuch) return refused(tooMuch);
   }
   const owners = deps.admitOwners(self.address, step.object, present.object);
   const stray = owners && (await owners);

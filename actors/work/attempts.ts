@@ -1,6 +1,6 @@
 /**
  * Remembers which Attempts may have work on the engine, by uid: what the engine reports is addressed by uid alone.
- * Filled when work is started and, after a restart, from the unfinished Attempts in storage.
+ * Filled when work is started and, after a restart, from the Attempts in storage that hold a place.
  *
  * I8: work is named `<attempt uid>.<epoch>`.
  *
@@ -11,7 +11,7 @@ import { LRUCache } from 'lru-cache';
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
-import type { Objects, Pending } from '../../storage/store.js';
+import type { Objects } from '../../storage/store.js';
 
 export const ATTEMPT = 'Attempt';
 
@@ -33,15 +33,15 @@ export interface Attempts {
   begin(uid: string, address: Address): void;
   end(uid: string): void;
   find(uid: string): FoundAttempt;
-  /** Answers those whose work should be on the engine. */
+  /** `held`: Attempts that something outside of the service holds. Answers those whose work should be on the engine. */
   recall(
-    store: { readonly pending: Pick<Pending, 'unfinished'>; readonly objects: Pick<Objects, 'read'> },
+    held: readonly Address[],
+    store: { readonly objects: Pick<Objects, 'read'> },
     stopping: AbortSignal,
   ): Promise<readonly Recalled[]>;
 }
 
 const MAX_ENDED = 20_000;
-const PAGE = 1_000;
 
 export function openAttempts(): Attempts {
   const live = new Map<string, Address>();
@@ -57,22 +57,17 @@ export function openAttempts(): Attempts {
       if (address) return { found: 'Live', address };
       return { found: ended.has(uid) ? 'Ended' : 'None' };
     },
-    async recall({ pending, objects }, stopping) {
+    async recall(held, { objects }, stopping) {
       const working: Recalled[] = [];
-      let after: Address | undefined;
-      while (!stopping.aborted) {
-        const page = await pending.unfinished([ATTEMPT], PAGE, after);
-        for (const address of page) {
-          const stored = await objects.read(address);
-          if (!stored) continue;
-          live.set(stored.uid, address);
-          const attempt = decodeObject(stored.body) as ApiObject<{ epoch: number }, { phase?: string }>;
-          const { phase } = attempt.status;
-          if (phase !== 'Provisioning' && phase !== 'Running') continue;
-          working.push({ uid: stored.uid, address, epoch: attempt.spec.epoch });
-        }
-        after = page.at(-1);
-        if (page.length < PAGE) break;
+      for (const address of held) {
+        if (stopping.aborted) break;
+        const stored = await objects.read(address);
+        if (!stored) continue;
+        live.set(stored.uid, address);
+        const attempt = decodeObject(stored.body) as ApiObject<{ epoch: number }, { phase?: string }>;
+        const { phase } = attempt.status;
+        if (phase !== 'Provisioning' && phase !== 'Running') continue;
+        working.push({ uid: stored.uid, address, epoch: attempt.spec.epoch });
       }
       return working;
     },

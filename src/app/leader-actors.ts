@@ -94,6 +94,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
     settings: {
       cacheBytes: config.cacheBytes,
       ringBytes: RING_BYTES,
+      attemptsPerOrg: config.quotaAttempts,
       mailboxLimit: config.mailboxMessages,
       passivateAfterMs: config.passivationSeconds * 1_000,
     },

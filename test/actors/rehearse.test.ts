@@ -63,7 +63,12 @@ test('a pause of new work stands against a dry run of it, which keeps the tag of
           item.settle({ outcome: 'Done', status: 201, body: Buffer.from(''), etag: '', warnings: [] });
         return true;
       },
-      ...{ turns: (_org, work) => work(), responses: undefined as never, priceTags: priceTags(keys) },
+      ...{
+        backlog: { refusal: () => undefined },
+        turns: (_org, work) => work(),
+        responses: undefined as never,
+        priceTags: priceTags(keys),
+      },
     });
     const reply = await submitted;
     return reply.outcome === 'Done' ? reply.etag : undefined;

@@ -105,6 +105,7 @@ export async function openRuntime(
       cacheBytes: settings.cacheBytes ?? 64 * 2 ** 20,
       ringBytes: 8 * 2 ** 20,
       mailboxLimit: settings.mailboxLimit ?? 1_000,
+      attemptsPerOrg: 10_000,
       passivateAfterMs: settings.passivateAfterMs ?? 60_000,
     },
     stopping: stopping.signal,

@@ -310,7 +310,7 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   QuotaExceeded: {
     status: 403,
     title: 'A quota is reached',
-    explanation: 'The org has reached its quota of objects or bytes.',
+    explanation: 'The org has reached its quota of objects, of bytes, or of Attempts that have not ended.',
     fix: 'Delete objects that are no longer needed, or ask the operator for a higher quota.',
   },
   RequestEntityTooLarge: {

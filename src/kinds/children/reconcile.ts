@@ -97,6 +97,9 @@ function ttlAt(draft: ParentDraft, { ttlSecondsAfterFinished: seconds }: ParentR
 const MOST_BYTES = 512 * 1024;
 const NEXT_MS = 100;
 
+/** Children that wait to run beside those that do: more would only wait. As many again as run, so that few rounds fill a machine. */
+const MOST_NOT_RUNNING = 32;
+
 /** Refused creates that are due first, then children that were never begun. Answers false when more are to begin than one decision may ask for. */
 function fill(draft: ParentDraft, rules: ParentRules): boolean {
   let bytes = 0;
@@ -105,7 +108,10 @@ function fill(draft: ParentDraft, rules: ParentRules): boolean {
     if (bytes >= MOST_BYTES) return false;
     bytes += startChild(draft, index);
   }
-  let room = rules.window - draft.open;
+  const { live, slots } = draft.counts;
+  const waiting = slots.Active - live.Running - live.Suspended + slots.Waiting;
+  // I10
+  let room = Math.min(rules.window - draft.open, Math.max(MOST_NOT_RUNNING, live.Running) - waiting);
   if (room <= 0) return true;
   for (const index of rules.ready(draft)) {
     if (bytes >= MOST_BYTES) return false;

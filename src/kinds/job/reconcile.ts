@@ -124,13 +124,18 @@ function resume(draft: JobDraft): void {
   draft.keep({ suspendedAt: undefined, suspendedMs: suspendedMs + Math.max(0, draft.now - suspendedAt) });
 }
 
+/** Attempts of a Job that wait for a place beside those that have one: more would only wait. As many again as have one, so that few rounds fill a machine. */
+const MOST_UNPLACED = 32;
+
 /**
  * Starts as many indexes as parallelism leaves room for: due retries, then indexes that were never run. One that waits for money keeps its
  * room: else each refusal would begin the next index, which is refused as well.
  */
 function fill(draft: JobDraft): void {
   const { parallelism, completions } = draft.job.spec;
-  let room = parallelism - draft.active;
+  // I10
+  const mayWait = Math.max(MOST_UNPLACED, draft.placed) - (draft.active - draft.placed);
+  let room = Math.min(parallelism - draft.active, mayWait);
   if (room <= 0) return;
   const waiting = Array.from(draft.waitingSlots());
   let unpaid = 0;

@@ -132,6 +132,16 @@ test('an index that money refuses keeps its room: the next ones are not tried in
   t.like(waits(job)[0], { count: 2, above: undefined });
 });
 
+test('at most 32 Attempts of a Job wait for a place, and as many again as have one: more of them would only wait', (t) => {
+  const job = new Job({ completions: 10_000, parallelism: 256 });
+  const begun = (): number => (job.object.status as JobStatus).attempts ?? 0;
+  t.is(begun(), 32);
+  for (let slot = 0; slot < 32; slot += 1) job.hear(slot, 1, 'Provisioning');
+  t.is(begun(), 64, 'one for each that got a place');
+  for (let slot = 32; slot < 256; slot += 1) job.hear(slot, 1, 'Provisioning');
+  t.is(begun(), 256, 'all that may run at once');
+});
+
 test('a first hold that finds no room below the cap waits for what others give back, and a cap that is used up suspends the Job', (t) => {
   const cap = { by: 'Cap', uid: 'uid-0', name: undefined, counter: 'cost/uid-0', limitUSD: '1.00' } as const;
   const job = new Job({ completions: 2, parallelism: 2, maxCostUSD: '1.00' });

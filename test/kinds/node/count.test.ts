@@ -1,5 +1,6 @@
 /** The count of a Node's places after its placements was lost. */
 import test from 'ava';
+import { openSlices } from '../../../actors/slices.js';
 import type { Address } from '../../../src/api/address.js';
 import { encodeObject } from '../../../src/api/encode.js';
 import type { ApiObject } from '../../../src/api/object.js';
@@ -150,7 +151,13 @@ test('an Attempt that is parked is spoken for, and keeps its place through a cou
   };
   const deps: CountDeps = {
     router,
-    pending: { unfinished: async () => names.map((name) => ({ ...JOB, kind: 'Attempt', name })) },
+    pending: {
+      unfinishedHeld: async () => names.map((name) => ({ ...JOB, kind: 'Attempt', name })),
+      unfinishedOf: async () => [],
+      unfinishedOrgs: async () => [],
+    },
+    slices: openSlices(0),
+    onProblem: (message) => t.fail(message),
     async read({ name }) {
       const finalizers = name === 'parked' ? [WORK_FINALIZER] : [];
       const annotations = { 'svc.dev/place': 'cpu=1,memory=1Mi,disk=1Mi' };
