@@ -13,6 +13,8 @@ import type { WriteReply } from './resource-service.js';
 import { openSlices } from './slices.js';
 import { ATTEMPT } from './work/attempts.js';
 
+const CATCH_UP_MS = 5_000;
+
 export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: WorkPart, money: MoneyPart) {
   const { kinds, pending, stopping } = deps;
   const { router, afterCommit } = objects;
@@ -54,6 +56,8 @@ export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: 
     runner,
     timers,
     serviceWrite,
+    /** Resolves when what ended while nobody was there is known, as far as it is known within some seconds. */
+    caughtUp: (): Promise<void> => work.deps.reports?.settled(CATCH_UP_MS) ?? Promise.resolve(),
     /** Takes up what was under way; resolves when all that holds a place has been activated. The rest is woken beside clients. */
     async start(): Promise<void> {
       const held = await heldObjects(ATTEMPT, waking);

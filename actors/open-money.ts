@@ -38,22 +38,24 @@ export function openMoney(
   return {
     askCost: (org: string, uid: string): void => projection.ask({ org, counter: costCounter(uid) }),
     awaitMoney: waiting.add,
-    /** Begins; goes on until `stopping` is aborted. */
-    start(): void {
+    /** Begins; goes on until `stopping` is aborted. `caughtUp`: before that, work that has ended would be charged as if it ran. */
+    start(caughtUp: Promise<void>): void {
       running = Promise.all([
-        renewHolds(
-          {
-            ...{
-              due: ledger.due,
-              rebound: ledger.rebound,
-              refused: waiting.takeRefused,
-              ledger: committer.ledger,
-              send,
-              clock,
+        caughtUp.then(() =>
+          renewHolds(
+            {
+              ...{
+                due: ledger.due,
+                rebound: ledger.rebound,
+                refused: waiting.takeRefused,
+                ledger: committer.ledger,
+                send,
+                clock,
+              },
+              onProblem: onProblem('holds are not renewed'),
             },
-            onProblem: onProblem('holds are not renewed'),
-          },
-          stopping,
+            stopping,
+          ),
         ),
         waiting.run(stopping),
         projection.run(stopping),

@@ -71,8 +71,9 @@ export async function openObjects(deps: ActorsDeps) {
   // I9: the one place where a machine's clock, ids and randomness come from.
   const { endpoints } = deps;
   const images = deps.engine?.images;
+  const activeSince = clock();
   const decisionContext = (): DecisionContext => ({
-    ...{ now: clock(), uid: randomUUID, randomBytes, endpoints, images },
+    ...{ now: clock(), activeSince, uid: randomUUID, randomBytes, endpoints, images },
     prices: deps.prices?.(),
     mails: deps.mail !== undefined,
     runHistory: runHistory?.of,

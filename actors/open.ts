@@ -87,7 +87,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     admissions: objects.pause.admissions,
     async start() {
       await effects.start();
-      money.start();
+      money.start(effects.caughtUp());
     },
     moveFloor: (version) => void (floor = version),
     health() {

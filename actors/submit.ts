@@ -116,7 +116,7 @@ async function create(
 }
 
 function refusalOfPause(kind: KindDefinition, pause: Pause | undefined): Refusal | undefined {
-  if (pause === undefined || !(pause.what === 'AllObjects' || kind.workPlan)) return undefined;
+  if (pause === undefined || !(pause.what === 'AllObjects' || kind.pricedWork)) return undefined;
   return { code: 'AdmissionsPaused', message: pause.message, retryAfterSeconds: PAUSED_RETRY_SECONDS };
 }
 

@@ -33,7 +33,7 @@ export function openBacklog(attemptsPerOrg: number): Backlog {
     },
     refusal(kind, org) {
       const count = counts.get(org) ?? 0;
-      if (kind.workPlan === undefined || count < attemptsPerOrg) return undefined;
+      if (kind.pricedWork === undefined || count < attemptsPerOrg) return undefined;
       return {
         code: 'QuotaExceeded',
         message: `${count} Attempts of the organisation wait or run, and it may have ${attemptsPerOrg} at once`,

@@ -19,6 +19,7 @@ import { applyMessage, openDraft, type Draft } from './draft.js';
 import { load, type Present } from './incarnation.js';
 import { begins } from '../admission/backlog.js';
 import { notFound, refusalOf } from './commit-refusals.js';
+import { roomForFirstChild } from './first-child.js';
 import { rehearse } from './rehearse.js';
 import { replay } from './replay.js';
 import type { ActorDeps, Self } from './self.js';
@@ -145,8 +146,9 @@ async function finish(
     const { kind, name } = self.address;
     return refused({ target: { kind, name, group: groupOf(self.kind) }, ...refusal });
   }
+  if (message.type === 'Created') draft.atCommit.push(...roomForFirstChild(self.kind, draft, deps.decisionContext()));
   if (request.dryRun) {
-    draft.object = await rehearse(self.kind, draft, deps);
+    draft.object = await rehearse(draft, deps);
     return rehearsed(self, draft, status, warnings);
   }
   const key = request.idempotency;

@@ -35,12 +35,16 @@ export interface ReportDeps {
 export interface Reports {
   /** Begins to listen; everything that the engine has is reported again, so nothing is missed over a restart. */
   start(): Promise<void>;
+  /** Resolves when nothing that was reported so far waits or is in hand, or after `ms`. */
+  settled(ms: number): Promise<void>;
   /** After a start: work that should be on the engine and is not there is lost. */
   missLost(recalled: readonly Recalled[], pending: (uid: string) => boolean): Promise<void>;
   /** Proven removal is the answer of a call, not a state: reported by the effect that asked for it. */
   removed(address: Address, uid: string, epoch: number): Promise<ReportDelivery>;
 }
 
+/** Between looks whether all reports are handled. */
+const LOOK_MS = 50;
 const RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
 /** Keeping outputs for longer than this is reported. Well below the time after which what was stopped is removed by force. */
@@ -189,6 +193,10 @@ export function openReports(deps: ReportDeps): Reports {
     async start() {
       await deps.engine.watch(onState, deps.onProblem, deps.stopping);
       for (const state of await deps.engine.list(deps.stopping)) onState(state);
+    },
+    async settled(ms) {
+      const end = deps.now() + ms;
+      while (busy.size > 0 && deps.now() < end && !deps.stopping.aborted) await delay(LOOK_MS, deps.stopping);
     },
     async missLost(recalled, pending) {
       // Whose start or end is still to be carried out is not missing; what was started before this look is in the list.

@@ -298,14 +298,6 @@ export function obstruct(object: ApiObject, { refusals = [], neverFits = [] }: O
   return { ...object, status: { ...status, estimate: obstructed } };
 }
 
-/** Warns in the estimate of an object, which it has, of what will refuse something later. */
-export function warnOf(object: ApiObject, { code, message }: Refusal, consequence: string): ApiObject {
-  const status = object.status as { readonly estimate: Estimate };
-  const { estimate } = status;
-  const warnings = [...(estimate.warnings ?? []), { code, message: `${message}: ${consequence}` }];
-  return { ...object, status: { ...status, estimate: { ...estimate, warnings } } };
-}
-
 /** One for each field, in the words of the refusal. */
 function reasonsOf({
   code,

@@ -26,6 +26,8 @@ import type { Images } from './work.js';
 export interface DecisionContext {
   /** Milliseconds since the epoch on Postgres's clock. */
   readonly now: number;
+  /** When this process became the active one (ms): what was over before is told late, which is no client's doing. Absent: always. */
+  readonly activeSince?: number | undefined;
   uid(): string;
   randomBytes(length: number): Uint8Array;
   /** Absent where nobody listens, as in tests. */

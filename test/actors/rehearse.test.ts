@@ -32,7 +32,7 @@ function priced(): ApiObject {
 test('a full org stands against each new object that has an estimate, beside what was found before, and against no change', async (t) => {
   const reasonsOf = async (object: ApiObject, version = 0): Promise<Estimate['blockingReasons']> => {
     const draft = openDraft(ADDRESS, version, object, undefined, undefined);
-    const { status } = await rehearse(jobKind, draft, deps);
+    const { status } = await rehearse(draft, deps);
     return (status as { readonly estimate?: Estimate }).estimate?.blockingReasons;
   };
   const [reason, ...others] = (await reasonsOf(priced())) ?? [];
@@ -46,7 +46,7 @@ test('a full org stands against each new object that has an estimate, beside wha
   );
   t.is(await reasonsOf(priced(), 3), undefined);
   const plain = objectOf(namespaceKind, {});
-  t.is(await rehearse(namespaceKind, openDraft(ADDRESS, 0, plain, undefined, undefined), deps), plain);
+  t.is(await rehearse(openDraft(ADDRESS, 0, plain, undefined, undefined), deps), plain);
 });
 
 test('a pause of new work stands against a dry run of it, which keeps the tag of its price', async (t) => {

@@ -151,27 +151,30 @@ test('a dry run names everything that stands against the create, each with what 
   for (const reason of reasons) t.not(textAt(reason, 'fix'), '');
 });
 
-test('a dry run of what holds nothing itself warns that its Jobs would get no money', async (t) => {
+test('a Sweep or Pipeline whose first Job would get no money is refused like that Job, and a dry run says so before', async (t) => {
   await owner.post(BUDGETS, budgetOf('sweeping', '0.001'));
-  const estimate = async (more: object, team: string): Promise<unknown> => {
-    const sweep = objectOf(
-      'Sweep',
-      'sweeping',
-      { template: { kind: 'Job', spec: BIG }, ...more },
-      { labels: { team } },
-    );
-    const rehearsed = await owner.post(`${path('sweeps', 'default')}?dryRun=All`, sweep);
-    t.is(rehearsed.status, 201, rehearsed.text);
-    t.is(valueAt(rehearsed.body, 'status', 'estimate', 'blockingReasons'), undefined, 'it would be made');
-    return valueAt(rehearsed.body, 'status', 'estimate');
+  const made = async (kind: 'Sweep' | 'Pipeline', name: string, more: object, team: string, query = '') => {
+    const work =
+      kind === 'Sweep' ? { template: { kind: 'Job', spec: BIG } } : { stages: [{ name: 'a', template: BIG }] };
+    const body = objectOf(kind, name, { ...work, ...more }, { labels: { team } });
+    return owner.post(`${path(`${kind.toLowerCase()}s`, 'default')}${query}`, body);
   };
-  const codes = (of: unknown): readonly string[] => listAt(of, 'warnings').map((one) => textAt(one, 'code'));
-  t.true(codes(await estimate({}, 'sweeping')).includes('BudgetExceeded'));
-  t.false(
-    codes(await estimate({ state: 'Suspended' }, 'sweeping')).includes('BudgetExceeded'),
-    'nothing would run yet',
-  );
-  t.false(codes(await estimate({}, 'none')).includes('BudgetExceeded'));
+  for (const kind of ['Sweep', 'Pipeline'] as const) {
+    const rehearsed = await made(kind, 'refused', {}, 'sweeping', '?dryRun=All');
+    t.is(rehearsed.status, 201, rehearsed.text);
+    const [reason] = listAt(rehearsed.body, 'status', 'estimate', 'blockingReasons');
+    t.is(textAt(reason, 'code'), 'BudgetExceeded');
+    const refused = await made(kind, 'refused', {}, 'sweeping');
+    t.is(refused.status, 402, refused.text);
+    t.regex(refused.text, /Budget \\"sweeping\\" refuses the hold/);
+    // Nothing would run yet.
+    const rests = await made(kind, 'rests', { state: 'Suspended' }, 'sweeping', '?dryRun=All');
+    t.is(valueAt(rests.body, 'status', 'estimate', 'blockingReasons'), undefined, rests.text);
+    t.is((await made(kind, 'rests', { state: 'Suspended' }, 'sweeping')).status, 201);
+    t.is((await made(kind, 'elsewhere', {}, 'none', '?dryRun=All')).status, 201);
+  }
+  const budget = await owner.get(`${BUDGETS}/sweeping`);
+  t.is(textAt(budget.body, 'status', 'heldUSD'), '0.00', 'nothing stays held');
 });
 
 test('an own cap below the first hold is refused as that field, and a dry run says so before', async (t) => {

@@ -43,7 +43,7 @@ export function takeReport(
   context: DecisionContext,
 ): AttemptDecision {
   const { status } = current.object;
-  if (report.report === 'Removed') return removed(current, kept, report.time);
+  if (report.report === 'Removed') return removed(current, kept, report.time, context.activeSince);
   if (kept.work !== 'Live' || hasEnded(status.phase)) return IGNORED;
   switch (report.report) {
     case 'Prepared':
@@ -121,7 +121,7 @@ function saving(
 }
 
 /** The proof: the place is free, and a deletion need not wait any longer. */
-function removed(current: This, kept: AttemptPrivate, time: number): AttemptDecision {
+function removed(current: This, kept: AttemptPrivate, time: number, activeSince: number | undefined): AttemptDecision {
   if (kept.work !== 'Live' && kept.work !== 'Going') return IGNORED;
   const { metadata, status: before } = current.object;
   // Work that is gone without having ended was lost, or stopped by force.
@@ -138,6 +138,8 @@ function removed(current: This, kept: AttemptPrivate, time: number): AttemptDeci
     },
   };
   const after: AttemptPrivate = { ...ended.private, work: 'Gone' };
+  // Nobody was there to tear it down.
+  const away = Math.min(Math.max(0, (activeSince ?? 0) - finished), Math.max(0, time - finished));
   const release = hasEnded(before.phase) ? [releasePlace()] : [];
   // An end that is told only now says so itself.
   const proof = hasEnded(before.phase) && wantsProof(metadata.annotations) ? tellOwner(current, status, after) : [];
@@ -145,7 +147,12 @@ function removed(current: This, kept: AttemptPrivate, time: number): AttemptDeci
     status,
     private: after,
     finalizers: (metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER),
-    effects: [...ended.effects, ...releaseHold(current, time, coveredOf(after, time - finished)), ...release, ...proof],
+    effects: [
+      ...ended.effects,
+      ...releaseHold(current, time - away, coveredOf(after, time - away - finished)),
+      ...release,
+      ...proof,
+    ],
   });
 }
 
