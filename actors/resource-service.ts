@@ -39,6 +39,8 @@ export type WriteRequest =
       readonly body: Record<string, unknown>;
       /** Given by the service alone, for what it makes for another object. */
       readonly payer?: Payer | undefined;
+      /** Rates up to which its client has agreed that each part of its work may cost (USD per hour). Given on the way, never by a client. */
+      readonly agreed?: readonly string[] | undefined;
     })
   | (WriteBase & { readonly verb: 'replace'; readonly body: Record<string, unknown> })
   | (WriteBase & { readonly verb: 'patch'; readonly patch: ObjectPatch })

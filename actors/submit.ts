@@ -17,7 +17,7 @@ import type { Pause } from './admission/pause.js';
 import { isService } from './caller.js';
 import type { Item } from './mailbox.js';
 import type { OrgTurns } from './org-turns.js';
-import { checkConsent, tagOf } from './price-consent.js';
+import { agreedRates, checkConsent, tagOf } from './price-consent.js';
 import { replay } from './resource/replay.js';
 import type { Caller, WriteReply, WriteRequest } from './resource-service.js';
 
@@ -81,10 +81,11 @@ async function create(
   const context = { context: deps.decisionContext(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };
   const prepared = prepareCreate(kind, address, request.body, context);
   if (prepared.outcome === 'Refused') return prepared;
-  if (ifMatch !== undefined) {
-    const refusal = checkConsent(address.org, prepared.object, ifMatch, deps.priceTags);
-    if (refusal !== undefined) return { outcome: 'Refused', refusal };
-  }
+  const consent =
+    ifMatch === undefined ? undefined : checkConsent(address.org, prepared.object, ifMatch, deps.priceTags);
+  if (consent?.outcome === 'Refused') return consent;
+  const work = kind.workPlan === undefined ? kind.pricedWork?.(prepared.object) : undefined;
+  const agreed = consent && work && agreedRates(consent, work, context.context.prices);
   const leave = deps.admission.enter(address.org, address.project);
   try {
     for (const check of CHECKS) {
@@ -106,7 +107,8 @@ async function create(
             warnings: [...prepared.warnings, ...warnings],
           };
     const given = paused ? { ...warned, object: obstruct(warned.object, { refusals: [paused] }) } : warned;
-    const reply = await ask(address, { item: 'write', request, prepared: given, since: deps.clock() }, deps);
+    const asked = agreed === undefined ? request : { ...request, agreed };
+    const reply = await ask(address, { item: 'write', request: asked, prepared: given, since: deps.clock() }, deps);
     // A pause says nothing about the price.
     const tag = dryRun ? tagOf(address.org, warned.object, deps.priceTags) : undefined;
     return tag === undefined || reply.outcome === 'Refused' ? reply : { ...reply, etag: tag };

@@ -46,7 +46,8 @@ async function create(self: Self, request: WriteRequest, prepared: Prepared, dep
   }
   const draft = openDraft(self.address, 0, prepared.object, undefined, self.kind.machine.sideState?.open([]));
   const payer = request.verb === 'create' && isService(request.caller) ? request.payer : undefined;
-  return finish(self, request, draft, { type: 'Created', by: request.caller, payer }, prepared.warnings, deps);
+  const agreed = request.verb === 'create' ? request.agreed : undefined;
+  return finish(self, request, draft, { type: 'Created', by: request.caller, payer, agreed }, prepared.warnings, deps);
 }
 
 async function change(self: Self, request: WriteRequest, deps: ActorDeps): Promise<WriteReply> {

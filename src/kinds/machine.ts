@@ -57,9 +57,15 @@ export interface PublicEndpoints {
 export type Message<Spec = unknown, Status = unknown> =
   /**
    * The object has just been created by this write. `by` absent: nobody, who may grant nothing. `payer`: of the object for which the service
-   * makes this one; a client gives none.
+   * makes this one; a client gives none. `agreed`: of an owner of Jobs, rates up to which its client has agreed that each part of its work may
+   * cost (USD per hour, in the order of `pricedWork`).
    */
-  | { readonly type: 'Created'; readonly by?: Author | undefined; readonly payer?: Payer | undefined }
+  | {
+      readonly type: 'Created';
+      readonly by?: Author | undefined;
+      readonly payer?: Payer | undefined;
+      readonly agreed?: readonly string[] | undefined;
+    }
   /** A client's write changed `spec` or metadata; `before` is the object that it replaced. */
   | { readonly type: 'Updated'; readonly before: ApiObject<Spec, Status>; readonly by?: Author | undefined }
   /** A client called one of the kind's actions (`KindDefinition.actions`); `input` has passed the action's schema. */

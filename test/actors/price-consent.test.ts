@@ -1,6 +1,7 @@
 /** The consent to a price: what the tag of an estimate admits. */
 import test from 'ava';
 import { checkConsent, tagOf } from '../../actors/price-consent.js';
+import type { Refusal } from '../../src/api/refusal.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { masterKey, masterKeys } from '../../storage/envelope/master-key.js';
 import { priceTags } from '../../storage/envelope/price-tags.js';
@@ -14,15 +15,24 @@ function priced(rateUSDPerHour: string, spec: object = { a: 1, b: { c: 2, d: 3 }
   return { apiVersion: 'v1', kind: 'Job', metadata, spec, status };
 }
 
-const codeOf = (object: ApiObject, tag: string, org = 'o'): string | undefined =>
-  checkConsent(org, object, tag, tags)?.code;
+function refusalOf(
+  object: ApiObject,
+  tag: string,
+  org = 'o',
+  by: readonly (typeof tags)[] = [tags],
+): Refusal | undefined {
+  const consent = checkConsent(org, object, tag, by[0]);
+  return consent.outcome === 'Refused' ? consent.refusal : undefined;
+}
+
+const codeOf = (object: ApiObject, tag: string, org = 'o'): string | undefined => refusalOf(object, tag, org)?.code;
 
 test('a create is admitted while the rate has risen by a tenth at most, however old the estimate is', (t) => {
   const tag = tagOf('o', priced('0.10'), tags) ?? '';
   for (const rate of ['0.10', '0.00', '0.11']) t.is(codeOf(priced(rate), tag), undefined, rate);
   t.is(codeOf(priced('0.110000001'), tag), 'PriceConsentRequired');
   t.regex(
-    checkConsent('o', priced('0.20'), tag, tags)?.message ?? '',
+    refusalOf(priced('0.20'), tag)?.message ?? '',
     /is 0\.20 USD per hour now; If-Match agrees to 0\.10, and to 0\.11 at most/,
   );
 });
@@ -40,6 +50,6 @@ test('a tag of another organization, spec or placement, and any other text, is n
   t.is(codeOf(priced('0.10', { b: { d: 3, c: 2 }, a: 1, e: undefined }), tag), undefined, 'the order does not matter');
   t.is(codeOf(priced('0.10'), '7'), 'PreconditionFailed');
   t.is(codeOf({ ...priced('0.10'), status: {} }, tag), 'PreconditionFailed', 'what has no price binds to none');
-  t.is(checkConsent('o', priced('0.10'), tag, undefined)?.code, 'PreconditionFailed');
+  t.is(refusalOf(priced('0.10'), tag, 'o', [])?.code, 'PreconditionFailed');
   t.is(tagOf('o', priced('0.10', {}, false), tags), undefined, 'what cannot be placed has no tag');
 });

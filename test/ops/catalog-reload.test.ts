@@ -130,6 +130,15 @@ test('prices: a SIGHUP brings a new version to Offerings, estimates and consent;
   t.is(textAt(dry.body, 'status', 'estimate', 'pricebookVersion'), 'v1');
   const consent = { 'if-match': dry.headers.get('etag') ?? '' };
   t.is((await owner.post(jobs, job('early', { state: 'Suspended', completions: 2 }))).status, 201);
+  const sweeps = `/apis/${API_GROUP}/v1/namespaces/default/sweeps`;
+  const template = { spec: { command: ['true'], resources: { cpu: '100m', memory: '64Mi' } } };
+  const sweep = {
+    ...{ apiVersion: `${API_GROUP}/v1`, kind: 'Sweep', metadata: { name: 'agreed' } },
+    spec: { template, state: 'Suspended' },
+  };
+  const cells = await owner.post(`${sweeps}?dryRun=All`, sweep);
+  const whole = { body: sweep, headers: { 'if-match': cells.headers.get('etag') ?? '' } };
+  t.is((await owner.ask('POST', sweeps, whole)).status, 201, cells.text);
 
   const reread = async (version: string, perCpu: string): Promise<void> => {
     await book(version, perCpu);
@@ -157,6 +166,11 @@ test('prices: a SIGHUP brings a new version to Offerings, estimates and consent;
     t.is(textAt(other.body, 'reason'), 'PreconditionFailed');
   }
 
+  // What an owner's client has agreed to binds its Jobs, whenever they are made.
+  t.is((await owner.merge(`${sweeps}/agreed`, { spec: { state: 'Running' } })).status, 200);
+  await until('its cell waits', async () =>
+    textAt((await owner.get(`${sweeps}/agreed`)).body, 'status', 'message').includes('0.011'),
+  );
   t.is((await owner.merge(`${jobs}/early`, { spec: { state: 'Running' } })).status, 200);
   const rates = (): Promise<string[]> =>
     owner

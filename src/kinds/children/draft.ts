@@ -26,6 +26,8 @@ export interface ParentPrivate {
   readonly ending?: ParentEnding | undefined;
   /** Who pays, as admitted. Absent: it was created before there were prices. */
   readonly payer?: AdmittedPayer | undefined;
+  /** Rates up to which its client has agreed that each part of its work may cost: one for all children, or one for each. */
+  readonly agreed?: readonly string[] | undefined;
   /** Its children have cost what they may together. */
   readonly capped?: boolean | undefined;
   /** A Budget or the wallet has refused children. */

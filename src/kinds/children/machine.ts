@@ -20,7 +20,10 @@ import type { DesiredState } from './slots.js';
 export function takeParentMessage(draft: ParentDraft, phase: JobPhase | undefined, message: Message): boolean {
   switch (message.type) {
     case 'Created':
-      draft.keep({ payer: admitPayer(draft.self, draft.metadata, message.payer) });
+      draft.keep({
+        payer: admitPayer(draft.self, draft.metadata, message.payer),
+        ...(message.agreed !== undefined && { agreed: message.agreed }),
+      });
       setCap(draft, undefined);
       return true;
     case 'Updated':

@@ -2,6 +2,8 @@
  * What an owner asks of its children: to be made, to take its state, to say how they stand. Each request names one child, and all are
  * idempotent, so one that is repeated or late changes nothing.
  */
+import { isObject } from '../../api/safe-value.js';
+import { USD } from '../../money/usd.js';
 import type { LaterEffect } from '../effect.js';
 import type { ParentDraft } from './draft.js';
 import type { ChildSlot, DesiredState } from './slots.js';
@@ -19,14 +21,26 @@ export function startChild(draft: ParentDraft, index: number): number {
 
 export function makeChild(draft: ParentDraft, index: number): LaterEffect {
   const { children } = draft;
+  const { spec, ...plan } = children.plan(index, draft);
   return {
     type: 'CreateChild',
     kind: children.kind,
     name: children.name(index),
     slot: index,
     payer: draft.payer(),
-    ...children.plan(index, draft),
+    ...plan,
+    spec: withinAgreed(spec, draft.private.agreed, index),
   };
+}
+
+/** What the owner's client has agreed to binds each child, whenever that is made: above it the child is refused, and waits. */
+function withinAgreed(spec: unknown, agreed: readonly string[] | undefined, index: number): unknown {
+  const most = agreed?.length === 1 ? agreed[0] : agreed?.[index];
+  if (most === undefined || !isObject(spec)) return spec;
+  const placement = isObject(spec['placement']) ? spec['placement'] : {};
+  const own = placement['maxRateUSDPerHour'];
+  const isLower = typeof own === 'string' && new USD(own).lte(most);
+  return isLower ? spec : { ...spec, placement: { ...placement, maxRateUSDPerHour: most } };
 }
 
 /**

@@ -66,7 +66,7 @@ const UPSTREAMS: Readonly<Record<string, Entry>> = {
     'over-claude': anthropic,
   },
   ...{ trickle: {}, 'trickle-claude': anthropic, 'cut-off': {}, 'cut-off-claude': anthropic, 'cut-character': {} },
-  ...{ 'trickle-bytes': {}, 'no-end': {}, 'no-newline': {} },
+  ...{ 'trickle-bytes': {}, 'counts-end': {}, 'no-end': {}, 'no-newline': {} },
   ...{ 'breaks-off': {}, 'breaks-silent': { timeouts: { idle: '300ms' } }, 'breaks-nonsense': {} },
   ...{ nonsense: {}, 'no-utf8': {}, fails: {}, 'fails-claude': anthropic },
   ...{ stalled: { timeouts: { idle: '400ms' } }, lines: {}, revoked: {}, 'revoked-whole': {} },

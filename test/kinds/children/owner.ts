@@ -18,11 +18,11 @@ export class Owner {
   readonly address: Address;
   readonly #kind: KindDefinition;
 
-  constructor(kind: KindDefinition, spec: object) {
+  constructor(kind: KindDefinition, spec: object, agreed?: readonly string[]) {
     this.#kind = kind;
     this.object = objectOf(kind, spec, { name: 'one' });
     this.address = { org: 'o-1', kind: kind.kind, project: 'default', name: 'one' };
-    this.decide({ type: 'Created' });
+    this.decide({ type: 'Created', agreed });
   }
 
   decide(message: Message, now = NOW): string {
