@@ -9,7 +9,7 @@ import type { AttemptStatus } from '../../../src/kinds/attempt/schema.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 import { sandboxKind } from '../../../src/kinds/sandbox/index.js';
-import { ask, at, decided, NOW, objectOf, type Stored } from '../decide.js';
+import { ask, at, contextAt, decided, NOW, objectOf, type Stored } from '../decide.js';
 
 const OWNER = { apiVersion: 'svc.dev/v1', kind: 'Job', name: 'owner', uid: 'owner-uid', controller: true };
 const UNTIL = NOW + 40_000;
@@ -113,17 +113,20 @@ test('a teardown that the service was away or late for is paid by the service, a
     ...termsAnnotations(terms),
     ...payerAnnotations({ project: 'a', labels: {}, costs: [] }),
   };
-  const covered = (proof: number, kept: object) => {
+  const released = (proof: number, kept: object, activeSince?: number) => {
     const { object } = attempt('Succeeded', {});
     const status = { ...(object.status as AttemptStatus), timings: { finishedTime: rfc3339Millis(NOW) } };
     const ended = at({ ...object, metadata: { ...object.metadata, annotations }, status }, { work: 'Going', ...kept });
     const report = { report: 'Removed', epoch: 1, time: NOW + proof } as const;
-    const { effects } = decided(attemptKind, ended, { type: 'Reported', report });
-    return effects.flatMap((one) =>
-      one.type === 'Money' && one.operation.op === 'Release' ? one.operation.covered : [],
-    );
+    const { effects } = decided(attemptKind, ended, { type: 'Reported', report }, { ...contextAt(), activeSince });
+    return effects.flatMap((one) => (one.type === 'Money' && one.operation.op === 'Release' ? [one.operation] : []));
   };
+  const covered = (proof: number, kept: object) => released(proof, kept).flatMap((one) => one.covered ?? []);
   t.deepEqual(covered(10_000, {}), []);
   t.deepEqual(covered(10_001, {}), ['Teardown']);
   t.deepEqual(covered(1, { lost: true }), ['Boot', 'Teardown']);
+  // It ended while nobody was there: the time until the next process is nobody's, however long or short.
+  for (const away of [4_000, 60_000])
+    t.like(released(away + 500, {}, NOW + away), [{ until: NOW + 500, covered: [] }], `${away} ms away`);
+  t.like(released(500, {}, NOW - 1), [{ until: NOW + 500, covered: [] }]);
 });
