@@ -157,7 +157,8 @@ async function answerSound(
   { opened, headers, admitted, ask, way, characters }: Speaking,
 ): Promise<'Done' | 'Left' | 'Broken'> {
   const type = opened.headers['content-type'] ?? 'application/octet-stream';
-  if (/^application\/json/i.test(type)) {
+  // A page or a fault, and no sound.
+  if (/^(application\/json|text\/)/i.test(type)) {
     const said = await readAll(opened).catch(() => Buffer.alloc(0));
     opened.ended('Broken');
     throw failed(OPENAI.readError(parsed(said)));

@@ -155,7 +155,7 @@ async function answered({ answer, route, way, report, call, context, retries }: 
     };
     return { end: { outcome: 'Refused', status: refused, error: told, class: upstream.class } };
   }
-  const refusesKey = outcome.is === 'KeyRefused' || outcome.is === 'Forbidden';
+  const refusesKey = outcome.is === 'KeyRefused';
   if (upstream.probe === undefined) return { why: outcome.is === 'Limited' ? 'Overloaded' : 'Unavailable' };
   context.note(
     `upstream ${upstream.name}: answered ${status}${refusesKey ? ', which refuses its key or lacks credit' : ''}`,

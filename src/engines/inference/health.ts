@@ -4,7 +4,7 @@
  *
  * - Failures count: no connection, time-outs, 5xx, redirects, streams that break. Three in a row, or more than half of the last 20
  *   outcomes within 30 s, and it cools for 5 s; doubling up to 60 s until an answer comes whole.
- * - 429 cools for what `retry-after` says; a refused key, lacking credit of the operator and 403 for 60 s.
+ * - 429 cools for what `retry-after` says; a refused key or lacking credit of the operator for 60 s.
  * - What a client causes (400, 404, 413, 422, leaving) never cools.
  * - Each cooling begins an epoch. An outcome is reported with the epoch in which its request was admitted, and one of an earlier epoch
  *   changes nothing: many requests that fail together cool a route once.
@@ -63,8 +63,6 @@ export type RouteOutcome =
   | { readonly is: 'Failed'; readonly cause: 'Unreachable' | 'Failing' }
   | { readonly is: 'Limited'; readonly retryAfterMs: number | undefined }
   | { readonly is: 'KeyRefused' }
-  /** 403: the operator's key may not do this, or nobody may ask for what this request asks. */
-  | { readonly is: 'Forbidden' }
   /** It has answered, and refused this very request. */
   | { readonly is: 'Refused' }
   /** Nothing was learnt: the client has left, or the upstream was not asked. */
@@ -112,7 +110,6 @@ export function report(health: RouteHealth, epoch: number, outcome: RouteOutcome
       return cooling(health, 'Limited', now + ms);
     }
     case 'KeyRefused':
-    case 'Forbidden':
       return cooling(health, 'KeyRefused', now + KEY_REFUSED_MS);
     case 'Failed':
       return failed(health, outcome.cause, now);

@@ -39,7 +39,6 @@ export function outcomeOf(
 ): RouteOutcome {
   if (saysNoCredit(error)) return { is: 'KeyRefused' };
   if (refusalStatus(status, error) !== undefined) return { is: 'Refused' };
-  if (status === 403) return { is: 'Forbidden' };
   if (isMoney(status)) return { is: 'KeyRefused' };
   if (status === 429) return { is: 'Limited', retryAfterMs: retryAfterMs(headers['retry-after'], now) };
   if (status >= 500 || status === 408 || status < 400) return { is: 'Failed', cause: 'Failing' };

@@ -1,7 +1,7 @@
 /**
  * A route: one model at one upstream, and how it stands. What a request may have caused by what it asks for (an error, a silence, a broken
- * connection, a vendor's 403 or 429) makes the route rest for the tenant alone whose request it was, since nobody may make a model rest for others: each
- * tenant learns for itself. What no request can cause, no connection and a refused key, makes it rest for all.
+ * connection, a vendor's 402, 403 or 429) makes the route rest for the tenant alone whose request it was, since nobody may make a model rest for others: each
+ * tenant learns for itself. What no request can cause, no connection, makes it rest for all.
  *
  * I10: MOST_TENANTS tenants are remembered; the one that asked longest ago is forgotten.
  */
@@ -80,9 +80,7 @@ function heldAgainst(outcome: RouteOutcome): readonly [all: RouteOutcome, tenant
     case 'Failed':
       return outcome.cause === 'Unreachable' ? ofAll : ofTenant;
     case 'KeyRefused':
-      return ofAll;
     case 'Limited':
-    case 'Forbidden':
       return ofTenant;
     case 'Opened':
     case 'Whole':

@@ -85,7 +85,7 @@ test('What a vendor has against the content or the size of one request is its re
   const moderated = { code: 403, message: 'Your input was flagged', metadata: { reasons: ['violence'] } };
   t.deepEqual(of(403, { error: moderated }), ['Refused', 400]);
   t.deepEqual(of(403, { error: { code: 'content_filter', message: 'filtered' } }), ['Refused', 400]);
-  t.deepEqual(of(403, { error: { message: 'this key may not use it', metadata: {} } }), ['Forbidden', undefined]);
+  t.deepEqual(of(403, { error: { message: 'this key may not use it', metadata: {} } }), ['KeyRefused', undefined]);
   const large = 'Request too large for model in organization: Limit 30000, Requested 90000.';
   t.deepEqual(of(429, { error: { message: large, type: 'tokens' } }), ['Refused', 413]);
   t.deepEqual(of(429, { error: { message: `Slow down. ${large}` } }), ['Limited', undefined]);
@@ -100,6 +100,5 @@ test("A vendor's lack of credit cools its key under any status, and a client tha
   t.is(of(429, 'slow down'), 'Limited');
   for (const status of [400, 404, 413, 422]) t.is(of(status, 'no'), 'Refused');
   for (const status of [302, 408, 500, 503, 529]) t.is(of(status, 'no'), 'Failed');
-  for (const status of [401, 402]) t.is(of(status, 'no'), 'KeyRefused');
-  t.is(of(403, 'no'), 'Forbidden');
+  for (const status of [401, 402, 403]) t.is(of(status, 'no'), 'KeyRefused');
 });

@@ -112,3 +112,35 @@ test('calls of one index, or of none, are told apart by their ids and names, and
     { instanceOf: BrokenStreamError },
   );
 });
+
+test('a call or a text within which a response ends is shown as incomplete, so that no client carries it out', (t) => {
+  const call = piece(0, { id: 'a', type: 'function', function: { name: 'look', arguments: '{"x":' } });
+  const statuses = (out: string): readonly string[] =>
+    [...out.matchAll(/"type":"(?:function_call|message)"[^{}]*?"status":"(\w+)"/g)].map(([, status = '']) => status);
+  const cut = follow('OpenAI', '/v1/responses', [Buffer.from(`${call}${chunk({}, 'length')}data: [DONE]\n\n`)]).out;
+  t.deepEqual(statuses(cut), ['in_progress', 'incomplete', 'incomplete']);
+  const whole = { choices: [{ message: { role: 'assistant', content: 'half' }, finish_reason: 'length' }] };
+  const [message] = translateAnswer('OpenAI', '/v1/responses', whole, ABOUT).body['output'] as { status: string }[];
+  t.is(message?.status, 'incomplete');
+});
+
+test('pieces of blocks that are not told one after the other are no answer: they would be taken for those of another call', (t) => {
+  const event = (type: string, more: object): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+  const begin = (index: number, name: string): string =>
+    event('content_block_start', { index, content_block: { type: 'tool_use', id: `t${index}`, name, input: {} } });
+  const delta = (index: number, json: string): string =>
+    event('content_block_delta', { index, delta: { type: 'input_json_delta', partial_json: json } });
+  const start = event('message_start', { message: { usage: { input_tokens: 1, output_tokens: 1 } } });
+  for (const to of ['/v1/chat/completions', '/v1/responses'] as const)
+    t.throws(
+      () => follow('Anthropic', to, [Buffer.from(start + begin(0, 'read') + begin(1, 'delete') + delta(0, '{"a":1}'))]),
+      { instanceOf: BrokenStreamError },
+    );
+});
+
+test('an answer without a message is none', (t) => {
+  for (const answer of [{}, { choices: [] }, { choices: [null] }, { choices: [{ message: null }] }])
+    t.throws(() => translateAnswer('OpenAI', '/v1/messages', answer, ABOUT), { instanceOf: BrokenStreamError });
+  t.throws(() => translateAnswer('Anthropic', '/v1/responses', {}, ABOUT), { instanceOf: BrokenStreamError });
+});

@@ -21,6 +21,8 @@ const FINISH: Readonly<Record<string, Finish>> = {
 export function readMessageStream(): AnswerReader {
   let state: ReadState = OPEN;
   let usage: Usage | undefined;
+  /** Of the block that is told now. The vendor tells them one after the other; what comes otherwise would be taken for a part of another one. */
+  let block: unknown;
 
   const note = (report: unknown): readonly AnswerEvent[] => {
     const newer = newerUsage(usage ?? ZERO_USAGE, report);
@@ -34,8 +36,10 @@ export function readMessageStream(): AnswerReader {
       case 'message_start':
         return isObject(event['message']) ? note(event['message']['usage']) : [];
       case 'content_block_start':
+        block = event['index'];
         return isObject(event['content_block']) ? ofBlock(event['content_block']) : [];
       case 'content_block_delta':
+        if (event['index'] !== block) throw new BrokenStreamError('its blocks are not told one after the other');
         return isObject(event['delta']) ? ofDelta(event['delta']) : [];
       case 'message_delta': {
         const counted = note(event['usage']);
@@ -70,8 +74,9 @@ export function readMessageStream(): AnswerReader {
   };
 }
 
-/** A whole answer, which is known to be no error. */
+/** A whole answer, which is known to be no error. Throws a BrokenStreamError for one that has no content. */
 export function readMessageAnswer(answer: Readonly<Record<string, unknown>>): readonly AnswerEvent[] {
+  if (!Array.isArray(answer['content'])) throw new BrokenStreamError('its answer has no content');
   const events: AnswerEvent[] = [];
   for (const block of listOf(answer['content'])) {
     if (!isObject(block)) continue;
@@ -99,7 +104,7 @@ function ofBlock({ type, text, thinking, data, id, name, input }: Record<string,
     case 'redacted_thinking':
       return typeof data === 'string' ? [{ type: 'HiddenThinking', data }] : [];
     case 'tool_use': {
-      if (typeof id !== 'string' || typeof name !== 'string')
+      if (typeof id !== 'string' || typeof name !== 'string' || name === '')
         throw new BrokenStreamError('a call of a tool has no id or no name');
       const isGiven = isObject(input) && Object.keys(input).length > 0;
       const call: AnswerEvent = { type: 'ToolCall', id, name };

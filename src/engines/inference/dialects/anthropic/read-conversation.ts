@@ -43,6 +43,7 @@ const BLOCKS: Readonly<Record<string, ReadonlySet<string>>> = {
   redacted_thinking: new Set([...BLOCK, 'data']),
 };
 const OUTPUT_CONFIG = new Set(['effort', 'format']);
+const EDITS = new Set(['edits']);
 const FORMAT = new Set(['type', 'name', 'schema', 'strict']);
 const CHOICE = new Set(['type', 'name', 'disable_parallel_tool_use']);
 const THINKING = new Set(['type', 'budget_tokens', 'display']);
@@ -86,6 +87,7 @@ export function readMessages(body: Body): Conversation {
 
 /** What clears thinking and results of tools saves the client money, and no more: without it the answer is the same. */
 function checkEdits(management: unknown): void {
+  if (isObject(management)) checkMembers(management, 'context_management', EDITS);
   const edits = listOf(isObject(management) ? management['edits'] : undefined);
   const index = edits.findIndex((edit) => !isObject(edit) || !String(edit['type']).startsWith('clear_'));
   if (index >= 0) throw new CannotCarry(`context_management.edits[${index}]`, NOT_SAID);

@@ -69,11 +69,13 @@ function hasBroken(chunk: Readonly<Record<string, unknown>>): boolean {
   return listOf(chunk['choices']).some((choice) => isObject(choice) && choice['finish_reason'] === 'error');
 }
 
-/** A whole answer, which is known to be no error. */
+/** A whole answer, which is known to be no error. Throws a BrokenStreamError for one without a message. */
 export function readChatAnswer(
   answer: Readonly<Record<string, unknown>>,
   callId: (n: number) => string,
 ): readonly AnswerEvent[] {
+  const [choice] = listOf(answer['choices']);
+  if (!isObject(choice) || !isObject(choice['message'])) throw new BrokenStreamError('its answer has no message');
   return eventsOf(answer, 'message', openCalls(callId));
 }
 

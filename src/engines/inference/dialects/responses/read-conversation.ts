@@ -52,6 +52,7 @@ const PARTS: Readonly<Record<string, ReadonlySet<string>>> = {
 };
 const TOOL = new Set(['type', 'name', 'description', 'parameters', 'strict']);
 const TEXT_OPTIONS = new Set(['verbosity', 'format']);
+const STREAM_OPTIONS = new Set(['include_obfuscation']);
 const REASONING = new Set(['effort', 'summary', 'generate_summary']);
 const NOT_HERE = 'must be left out: it is not carried over to the upstream of the model';
 
@@ -60,7 +61,8 @@ export function readResponseConversation(body: Body): Conversation {
     const isNeutral = member === 'top_logprobs' && value === 0;
     if (!READ.has(member) && isGiven(value) && !isNeutral) throw new CannotCarry(member, NOT_HERE);
   }
-  const { instructions, input } = body;
+  const { instructions, input, stream_options: options } = body;
+  if (isObject(options)) checkMembers(options, 'stream_options', STREAM_OPTIONS);
   const { system, turns } = readInput(input);
   const tools = listOf(body['tools']).map((tool, at) => readFunction(isObject(tool) ? tool : {}, `tools[${at}]`, TOOL));
   const choice = readChoice(body['tool_choice'], tools);

@@ -44,17 +44,17 @@ export function writeResponseStream(about: AnswerAbout, costOf: ShowCost): Answe
       return taken();
     },
     end(usage, reasoningTokens, isEstimate) {
-      items.close();
       const status = statusOf(finish);
+      items.close(status === 'incomplete');
       const cost = { [COST_MEMBER]: costOf(usage), ...(isEstimate ? { [ESTIMATED_MEMBER]: true } : {}) };
       const counted = { ...responseUsage(usage, reasoningTokens), ...cost };
-      const response = responseOf(about, status, items.all().map(shown), { usage: counted, finish });
+      const response = responseOf(about, status, items.all(), { usage: counted, finish });
       emit(`response.${status}`, { response });
       return taken();
     },
     fail({ code, message }) {
-      items.close();
-      const response = { ...responseOf(about, 'failed', items.all().map(shown)), error: { code, message } };
+      items.close(true);
+      const response = { ...responseOf(about, 'failed', items.all()), error: { code, message } };
       emit('response.failed', { response });
       return taken();
     },
@@ -74,9 +74,9 @@ export function writeResponseAnswer(
     if (event.type === 'Finish') ({ finish } = event);
     else items.take(event);
   }
-  items.close();
+  items.close(statusOf(finish) === 'incomplete');
   const told = { usage: responseUsage(usage, reasoningTokens), finish };
-  return responseOf(about, statusOf(finish), items.all().map(shown), told);
+  return responseOf(about, statusOf(finish), items.all(), told);
 }
 
 function statusOf(finish: Finish): 'completed' | 'incomplete' {
@@ -85,9 +85,10 @@ function statusOf(finish: Finish): 'completed' | 'incomplete' {
 
 interface Items {
   take(event: Exclude<AnswerEvent, { type: 'Finish' }>): void;
-  /** The last one is done. */
-  close(): void;
-  all(): readonly Item[];
+  /** The last one is done, or was cut off. */
+  close(isCut?: boolean): void;
+  /** As they are shown. */
+  all(): readonly Record<string, unknown>[];
 }
 
 /** I10: all of an answer is told again at its end. No model gives so much at once. */
@@ -97,6 +98,9 @@ const MOST_KEPT = 2 ** 20;
 /** What an answer is made of, each item told from its beginning to its end. */
 function openItems(id: string, emit: Emit): Items {
   const items: Item[] = [];
+  /** The answer ended within it: a client must not carry such a call out. */
+  const cut = new Set<Item>();
+  const shownNow = (item: Item): Record<string, unknown> => shown(item, cut.has(item) ? 'incomplete' : 'completed');
   let open: Item | undefined;
   const at = (): { output_index: number; item_id: string } => ({
     output_index: items.length - 1,
@@ -127,8 +131,9 @@ function openItems(id: string, emit: Emit): Items {
     emit('response.content_part.done', { ...place, part: shownPart(part) });
   }
 
-  function close(): void {
+  function close(isCut = false): void {
     if (open === undefined) return;
+    if (isCut) cut.add(open);
     switch (open.is) {
       case 'Message':
         closePart(open);
@@ -145,7 +150,7 @@ function openItems(id: string, emit: Emit): Items {
         emit('response.function_call_arguments.done', { ...at(), name: open.name, arguments: open.json });
         break;
     }
-    emit('response.output_item.done', { output_index: items.length - 1, item: shown(open) });
+    emit('response.output_item.done', { output_index: items.length - 1, item: shownNow(open) });
     open = undefined;
   }
 
@@ -223,16 +228,16 @@ function openItems(id: string, emit: Emit): Items {
       }
     },
     close,
-    all: () => items,
+    all: () => items.map(shownNow),
   };
 }
 
-function shown(item: Item, status: unknown = 'completed'): Record<string, unknown> {
+function shown(item: Item, status: 'in_progress' | 'incomplete' | 'completed'): Record<string, unknown> {
   const isDone = status !== 'in_progress';
   switch (item.is) {
     case 'Message': {
       const content = item.parts.map(shownPart);
-      return { id: item.id, type: 'message', role: 'assistant', status: isDone ? 'completed' : 'in_progress', content };
+      return { id: item.id, type: 'message', role: 'assistant', status, content };
     }
     case 'Reasoning':
       return {
@@ -242,7 +247,7 @@ function shown(item: Item, status: unknown = 'completed'): Record<string, unknow
       };
     case 'Call':
       return {
-        ...{ id: item.id, type: 'function_call', status: isDone ? 'completed' : 'in_progress' },
+        ...{ id: item.id, type: 'function_call', status },
         ...{ call_id: item.callId, name: item.name, arguments: isDone && item.json === '' ? '{}' : item.json },
       };
   }
