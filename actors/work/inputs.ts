@@ -4,7 +4,7 @@
  * start that is tried again finds what its earlier try has fetched.
  */
 import { createReadStream } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Address } from '../../src/api/address.js';
 import { RefusalError } from '../../src/api/refusal.js';
@@ -16,6 +16,9 @@ import { WORK_ROOT } from '../../src/brand.js';
 
 /** Where inputs stand inside the work. */
 const INPUTS_DIR = `${WORK_ROOT}/inputs`;
+
+/** What was staged so long ago (ms) for work that is not there is needed by nobody. */
+const ORPHANED_MS = 600_000;
 
 export type StagedInput =
   | {
@@ -55,8 +58,11 @@ export interface Inputs {
   stage(id: string, place: Address, input: PlannedInput, signal: AbortSignal): Promise<StagedInput>;
   /** Forgets the files of one piece of work. */
   release(id: string): Promise<void>;
-  /** At a start: nothing of earlier processes is needed, since an engine takes what it was given when it starts work. */
-  clear(): Promise<void>;
+  /**
+   * At a start, with the work that the engine has: what earlier processes have staged for it stays until it is removed, since an engine may be
+   * at its first input still. What is old and belongs to no work is removed.
+   */
+  adopt(working: ReadonlySet<string>): Promise<void>;
 }
 
 export function openInputs(deps: InputDeps): Inputs {
@@ -99,11 +105,17 @@ export function openInputs(deps: InputDeps): Inputs {
       const known = files.get(input.name);
       if (known !== undefined) return known;
       const file = join(dir, input.name);
+      // No input has such a name.
+      const part = join(dir, `.${input.name}.part`);
       await mkdir(dir, { recursive: true, mode: 0o700 });
-      await rm(file, { force: true }); // from an earlier try of the same effect
+      await rm(part, { force: true });
       try {
-        const result = await fetched(input, place, file, signal);
-        if (input.from === 'url' && result.outcome === 'Staged') files.set(input.name, result);
+        const found = await fetched(input, place, part, signal);
+        if (found.outcome !== 'Staged') return found;
+        // In one step: an earlier try of the same effect may have reached the engine, which reads it now.
+        await rename(part, file);
+        const result = { ...found, source: file };
+        if (input.from === 'url') files.set(input.name, result);
         return result;
       } catch (error) {
         return failure(input, place.project, error);
@@ -114,10 +126,16 @@ export function openInputs(deps: InputDeps): Inputs {
       await rm(join(deps.dir, id), { recursive: true, force: true });
       staged.delete(id);
     },
-    async clear() {
+    async adopt(working) {
       staged.clear();
-      await rm(deps.dir, { recursive: true, force: true });
       await mkdir(deps.dir, { recursive: true, mode: 0o700 });
+      for (const id of await readdir(deps.dir)) {
+        const dir = join(deps.dir, id);
+        // Its order may be on its way to the engine.
+        const isOld = Date.now() - (await stat(dir)).mtimeMs > ORPHANED_MS;
+        if (working.has(id) || !isOld) staged.set(id, new Map());
+        else await rm(dir, { recursive: true, force: true });
+      }
     },
   };
 }

@@ -41,7 +41,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
   const directories = [config.dataDir, config.blobDir];
   const disk = await watchDisk({ directories, reserve: config.diskReserve, log }, stopping);
   metrics.followDisk(disk);
-  const inputs = await openWorkInputs(config.blobDir, blobs, store.objects);
+  const inputs = await openWorkInputs(config.blobDir, engine, blobs, store.objects, stopping);
   // Before the committer: nothing changes between what is read here and the first commit that is followed.
   const webhooks = await openLeaderWebhooks(deps, stopping);
   const opened: { close(): Promise<void> }[] = [webhooks];

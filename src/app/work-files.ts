@@ -6,6 +6,7 @@ import type { Blobs } from '../../storage/blobs/blobs.js';
 import type { Objects } from '../../storage/store.js';
 import { decodeObject } from '../api/encode.js';
 import { isFinished, type JobPhase } from '../kinds/job/status.js';
+import type { ComputeEngine } from '../engines/compute/contract/engine.js';
 import { openDialer } from '../engines/dialer/dialer.js';
 import { fetchUrl } from '../engines/fetch/fetch.js';
 import { findOutput } from './job-outputs.js';
@@ -13,11 +14,13 @@ import { findOutput } from './job-outputs.js';
 /** Largest file that an input URL or an output may be. */
 const TRANSFER_BYTES = 100 * 2 ** 30;
 
-/** What an earlier leader has staged is gone afterwards. */
+/** What an earlier leader has staged for work that the engine has stays. */
 export async function openWorkInputs(
   blobDir: string,
+  engine: Pick<ComputeEngine, 'list'> | undefined,
   blobs: Pick<Blobs, 'linkTo'>,
   objects: Pick<Objects, 'read' | 'slot'>,
+  signal: AbortSignal,
 ): Promise<Inputs> {
   const dialer = openDialer();
   const inputs = openInputs({
@@ -33,7 +36,8 @@ export async function openWorkInputs(
       return { found: owner !== undefined && isFinished(phaseOf(owner.body)) ? 'Never' : 'NotYet' };
     },
   });
-  await inputs.clear();
+  const working = (await engine?.list(signal)) ?? [];
+  await inputs.adopt(new Set(working.map(({ id }) => id)));
   return inputs;
 }
 

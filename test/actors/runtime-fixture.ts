@@ -97,7 +97,7 @@ export async function openRuntime(
       mustFetch: () => false,
       stage: () => Promise.reject(new Error('none')),
       release: async () => undefined,
-      clear: async () => undefined,
+      adopt: async () => undefined,
     },
     keepOutput: () => Promise.reject(new Error('none')),
     onChange: () => undefined,

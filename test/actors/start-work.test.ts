@@ -1,6 +1,6 @@
 /** Where a start fetches its inputs, and what becomes of one that is overruled meanwhile. */
 import test from 'ava';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DONE, OVERRULED } from '../../actors/effects/outcome.js';
@@ -96,11 +96,11 @@ test('what was fetched is there for every later try of the start, and is fetched
   const inputs = openInputs({
     dir,
     link: async () => undefined,
-    fetch: async () => {
+    fetch: async (_url, to) => {
       fetches += 1;
-      return fetches === 1
-        ? { outcome: 'Failed', reason: 'StatusRefused', message: 'no answer', retryable: true }
-        : { outcome: 'Fetched', size: 1, sha256: '' };
+      if (fetches === 1) return { outcome: 'Failed', reason: 'StatusRefused', message: 'no answer', retryable: true };
+      writeFileSync(to, 'x');
+      return { outcome: 'Fetched', size: 1, sha256: '' };
     },
     output: async () => ({ found: 'NotYet' }),
   });
@@ -116,5 +116,32 @@ test('what was fetched is there for every later try of the start, and is fetched
   t.is(fetches, 2);
   await inputs.release('u.1');
   t.true(inputs.mustFetch('u.1', planned), 'of work that was removed nothing is kept');
+  rmSync(dir, { recursive: true });
+});
+
+test('a start keeps what was staged for work that the engine has, until that is removed, and drops what is old and of no work', async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'troupe-staged-'));
+  const opened = () =>
+    openInputs({
+      dir,
+      link: async (_org, _digest, to) => writeFileSync(to, 'x'),
+      fetch: () => Promise.reject(new Error('none')),
+      output: async () => ({
+        found: 'Output',
+        output: { name: 'o', size: 1, sha256: 'a'.repeat(64), directory: false },
+      }),
+    });
+  const { signal } = new AbortController();
+  const before = opened();
+  for (const id of ['works.1', 'fresh.1', 'old.1'])
+    await before.stage(id, ATTEMPT, { name: 'x', from: 'output', job: 'j', output: 'o', index: 0 }, signal);
+  t.deepEqual(readdirSync(join(dir, 'works.1')), ['x'], 'whole, and nothing beside it');
+  const longAgo = new Date(Date.now() - 3_600_000);
+  for (const id of ['works.1', 'old.1']) utimesSync(join(dir, id), longAgo, longAgo);
+  const after = opened();
+  await after.adopt(new Set(['works.1']));
+  t.deepEqual(readdirSync(dir).toSorted(), ['fresh.1', 'works.1']);
+  await after.release('works.1');
+  t.deepEqual(readdirSync(dir), ['fresh.1']);
   rmSync(dir, { recursive: true });
 });

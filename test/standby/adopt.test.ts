@@ -134,3 +134,42 @@ async function backUp(t: ExecutionContext, databaseUrl: string): Promise<() => P
     await server.query(`alter database ${name}_backup rename to ${name}`);
   };
 }
+
+test.serial(
+  'work that is at its inputs when the service is killed begins all the same, and no start of it fails',
+  async (t) => {
+    const service = await startRunning(t);
+    const resources = { cpu: '50m', memory: '32Mi', disk: '64Mi' };
+    const many =
+      'mkdir /svc/outputs/many; i=0; while [ $i -lt 200 ]; do echo $i > /svc/outputs/many/$i; i=$((i+1)); done';
+    const ended = async (name: string): Promise<unknown> =>
+      until(
+        `${name} ends`,
+        async () => {
+          const { body } = await service.client().get(`${JOBS}/${name}`);
+          return ['Succeeded', 'Failed'].includes(textAt(body, 'status', 'phase')) ? body : undefined;
+        },
+        90_000,
+      );
+    t.is(
+      (await service.client().post(JOBS, objectOf('Job', 'makes', { command: ['sh', '-c', many], resources }))).status,
+      201,
+    );
+    t.is(textAt(await ended('makes'), 'status', 'phase'), 'Succeeded');
+    const output = { job: 'makes', name: 'outputs' };
+    const inputs = Array.from({ length: 6 }, (_, n) => ({ name: `i${n}`, output }));
+    const takes = { command: ['sh', '-c', 'ls /svc/inputs/i5/many | wc -l'], inputs, backoffLimit: 0, resources };
+    const names = Array.from({ length: 4 }, (_, n) => `takes-${n}`);
+    for (const name of names) t.is((await service.client().post(JOBS, objectOf('Job', name, takes))).status, 201);
+    await until('the first has its place', async () => {
+      const { body } = await service.client().get(path('attempts', 'default'));
+      return listAt(body, 'items').some((item) => textAt(item, 'status', 'phase') === 'Provisioning');
+    });
+    await service.kill();
+    await service.start();
+    for (const name of names) {
+      const job = await ended(name);
+      t.is(textAt(job, 'status', 'phase'), 'Succeeded', textAt(job, 'status', 'message'));
+    }
+  },
+);
