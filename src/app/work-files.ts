@@ -20,7 +20,7 @@ export async function openWorkInputs(
   engine: Pick<ComputeEngine, 'list'> | undefined,
   blobs: Pick<Blobs, 'linkTo'>,
   objects: Pick<Objects, 'read' | 'slot'>,
-  signal: AbortSignal,
+  stopping: AbortSignal,
 ): Promise<Inputs> {
   const dialer = openDialer();
   const inputs = openInputs({
@@ -36,7 +36,7 @@ export async function openWorkInputs(
       return { found: owner !== undefined && isFinished(phaseOf(owner.body)) ? 'Never' : 'NotYet' };
     },
   });
-  const working = (await engine?.list(signal)) ?? [];
+  const working = (await engine?.list(stopping)) ?? [];
   await inputs.adopt(new Set(working.map(({ id }) => id)));
   return inputs;
 }
