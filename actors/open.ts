@@ -53,7 +53,7 @@ export interface Actors {
   readonly files: Files;
   /** Whether new work is paused; given a value, sets it first. */
   admissions(paused?: boolean): Promise<boolean>;
-  /** Takes up what was under way; resolves when everything has been activated. */
+  /** Takes up what was under way; resolves when all Attempts that hold a place have been activated. The rest is woken while clients are served. */
   start(): Promise<void>;
   /** The changes log now begins above this version. */
   moveFloor(version: number): void;

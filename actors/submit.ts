@@ -73,10 +73,11 @@ async function create(
   request: CreateRequest,
   deps: SubmitDeps,
 ): Promise<WriteReply> {
-  const paused =
+  /** Why no new work is taken now. A dry run shows it; a real create is refused with it. */
+  const notNow =
     (isService(request.caller) ? undefined : refusalOfPause(kind, deps.paused())) ??
     deps.backlog.refusal(kind, address.org);
-  if (paused !== undefined && !request.dryRun) return { outcome: 'Refused', refusal: paused };
+  if (notNow !== undefined && !request.dryRun) return { outcome: 'Refused', refusal: notNow };
   const { fieldValidation, fieldManager, duplicates, dryRun, ifMatch } = request;
   const context = { context: deps.decisionContext(), fieldValidation, fieldManager, duplicates, dryRun, ifMatch };
   const prepared = prepareCreate(kind, address, request.body, context);
@@ -106,10 +107,10 @@ async function create(
             object: obstruct(prepared.object, { neverFits }),
             warnings: [...prepared.warnings, ...warnings],
           };
-    const given = paused ? { ...warned, object: obstruct(warned.object, { refusals: [paused] }) } : warned;
+    const given = notNow ? { ...warned, object: obstruct(warned.object, { refusals: [notNow] }) } : warned;
     const asked = agreed === undefined ? request : { ...request, agreed };
     const reply = await ask(address, { item: 'write', request: asked, prepared: given, since: deps.clock() }, deps);
-    // A pause says nothing about the price.
+    // Neither a pause nor a quota changes the price.
     const tag = dryRun ? tagOf(address.org, warned.object, deps.priceTags) : undefined;
     return tag === undefined || reply.outcome === 'Refused' ? reply : { ...reply, etag: tag };
   } finally {

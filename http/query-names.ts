@@ -80,7 +80,10 @@ export function checkSpelling(query: URLSearchParams): void {
 /** Each is one word of several. All others have one value: of two, one would be passed over in silence. */
 const REPEATED: ReadonlySet<string> = new Set(['command', 'dryRun']);
 
-/** Refuses with BadRequest what the route does not know, or is told twice, and bytes that are no text: they would be read as other characters. */
+/**
+ * Refuses with BadRequest query parameters that the route does not know, parameters that the client sends twice, and values whose bytes are not UTF-8:
+ * the service would read those as other characters.
+ */
 export function checkQueryNames(route: string, query: URLSearchParams, sent: string): void {
   const known = NAMES.get(route);
   if (known === undefined) return;

@@ -5,6 +5,7 @@
  */
 import type { Address } from '../../src/api/address.js';
 import type { Refusal } from '../../src/api/refusal.js';
+import { isObject } from '../../src/api/safe-value.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { ATTEMPT } from '../work/attempts.js';
 
@@ -50,5 +51,5 @@ export function begins(before: unknown, after: unknown): boolean {
 }
 
 function stateOf(spec: unknown): unknown {
-  return typeof spec === 'object' && spec !== null && 'state' in spec ? spec.state : undefined;
+  return isObject(spec) ? spec['state'] : undefined;
 }

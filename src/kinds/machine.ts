@@ -26,7 +26,10 @@ import type { Images } from './work.js';
 export interface DecisionContext {
   /** Milliseconds since the epoch on Postgres's clock. */
   readonly now: number;
-  /** When this process became the active one (ms): what was over before is told late, which is no client's doing. Absent: always. */
+  /**
+   * When this process became the active one (ms). Reports of work that ended before arrive late through the service's absence, for which no client
+   * pays. Absent: nothing ended before.
+   */
   readonly activeSince?: number | undefined;
   uid(): string;
   randomBytes(length: number): Uint8Array;

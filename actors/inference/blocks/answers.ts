@@ -6,8 +6,9 @@
  * them. The others are asked for again, and refused when none of them fits.
  *
  * A hold that is gone was released with its object, by its deletion or that of its project. What was used and not posted is charged all the same,
- * by a hold that is placed, charged and released in one commit: else to delete an endpoint under its requests would make them free. Where there
- * is no money left for that charge, the service bears it. Waiting requests are refused as Unavailable; when their clients try again, the endpoint is gone (404).
+ * by a hold that is placed, charged and released in one commit: else to delete an endpoint under its requests would make them free. The service
+ * bears that charge when the payer has no money left for it. Requests that wait for the endpoint's block are refused as Unavailable; when their
+ * clients send them again, the endpoint does not exist any more (404).
  */
 import type { Drawn, HoldRefusal, OperationResult } from '../../../src/money/operation.js';
 import { sumUSD, USD, ZERO } from '../../../src/money/usd.js';

@@ -38,7 +38,7 @@ const AT_VENDORS = new Set([
   ],
 ]);
 const CREDENTIALS = /^(aws|azure|vertex)/;
-/** What a vendor has kept, of whoever: its account is the operator's. */
+/** Members that refer to data stored in the operator's account at a vendor. All clients share that account, so none may name what is stored there. */
 const KEPT = new Set(['thread', 'threadid', 'conversation', 'previousresponseid', 'fileid', 'fileids', 'attachments']);
 
 /**

@@ -21,7 +21,10 @@ const FINISH: Readonly<Record<string, Finish>> = {
 export function readMessageStream(): AnswerReader {
   let state: ReadState = OPEN;
   let usage: Usage | undefined;
-  /** Of the block that is told now. The vendor tells them one after the other; what comes otherwise would be taken for a part of another one. */
+  /**
+   * Index of the content block that the upstream streams now. The vendor streams blocks one after the other; a delta of another block would be added
+   * to this one.
+   */
   let block: unknown;
 
   const note = (report: unknown): readonly AnswerEvent[] => {

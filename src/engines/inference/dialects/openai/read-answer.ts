@@ -137,7 +137,10 @@ interface Calls {
   any(): boolean;
 }
 
-/** What is told at a time is one call; pieces of later ones, and what is said between, wait until its arguments are whole, or all is over. */
+/**
+ * The reader emits one tool call at a time. Pieces of later calls, and text between pieces of a call, wait until the arguments of the current call are
+ * complete JSON, or the answer ends.
+ */
 function openCalls(callId: (n: number) => string): Calls {
   let count = 0;
   /** The last call of each index. */

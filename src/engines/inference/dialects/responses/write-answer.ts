@@ -91,7 +91,7 @@ interface Items {
   all(): readonly Record<string, unknown>[];
 }
 
-/** I10: all of an answer is told again at its end. No model gives so much at once. */
+/** I10: the last event of a stream repeats the whole answer. No model generates as much in one answer. */
 const MOST_ITEMS = 1_024;
 const MOST_KEPT = 2 ** 20;
 
