@@ -75,7 +75,10 @@ export function faultOfBlocks(blocks: readonly PlacedPart[]): RequestFault | und
     }
     const { type } = part;
     if (isGiven(type) && !KNOWN.has(type) && !(typeof type === 'string' && OF_TOOLS.test(type)) && type !== UPLOAD)
-      return fault(`${at()}.type`, 'is not a type of content block: tools are named in tools, a member of the request');
+      return fault(
+        `${at()}.type`,
+        "is no block of a message's content: tools are named in tools, a member of the request",
+      );
     if (type === UPLOAD || (isObject(source) && (source['type'] === 'file' || 'file_id' in source))) {
       return fault(
         at(),
