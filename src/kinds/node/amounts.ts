@@ -43,6 +43,17 @@ export function hasRoomFor(amounts: ResourceAmounts, load: Load, capacity: Resou
   );
 }
 
+/** The largest part that it takes of anything the machine has: 0 to 1. */
+export function shareOf(load: Load, { milliCpu, memory, disk }: ResourceAmounts): number {
+  const part = (used: number, of: number): number => (used > 0 ? used / Math.max(1, of) : 0);
+  return Math.max(
+    part(load.milliCpu, milliCpu),
+    part(load.memory, memory),
+    part(load.disk, disk),
+    part(load.places, MAX_PLACES),
+  );
+}
+
 export function showAmounts(amounts: ResourceAmounts, places: number): NodeAmounts {
   return {
     cpu: formatMilliCpu(amounts.milliCpu),

@@ -11,6 +11,7 @@
 import { addressKey, type Address } from '../../api/address.js';
 import type { ResourceAmounts } from '../amounts.js';
 import { add, NOTHING, take, type Load } from './amounts.js';
+import { Gathering } from './gathering.js';
 
 export interface PlaceRequest {
   readonly uid: string;
@@ -33,8 +34,8 @@ export type PlacementChange =
   /** What all were told holds no longer. */
   | { readonly change: 'Untold' }
   | { readonly change: 'TimerArmed'; readonly armed: boolean }
-  /** Until then others wait, so that room gathers for it; and for nobody from then until `again`. */
-  | { readonly change: 'Gathers'; readonly uid: string; readonly until: number; readonly again: number }
+  /** Others wait from now on, so that room gathers for it (`gathering.ts`). */
+  | { readonly change: 'Gathers'; readonly uid: string; readonly org: string; readonly at: number }
   /** It has had its time, and goes to the end with its owner and its org. */
   | { readonly change: 'Gathered' };
 
@@ -56,6 +57,8 @@ export class Placements {
   since: number | undefined;
   timerArmed = false;
   #load: Load = NOTHING;
+  /** What each org holds, of those that hold anything. */
+  readonly #loads = new Map<string, Load>();
   readonly #held = new Map<string, PlaceRequest>();
   /** Granted and not heard of yet, with the time at which they were told. */
   readonly #unheard = new Map<string, { readonly request: PlaceRequest; readonly at: number }>();
@@ -65,11 +68,15 @@ export class Placements {
   readonly #orgs = new Map<string, OrgQueue>();
   /** In the order in which they left. */
   readonly #left = new Set<string>();
-  /** The last one that room was gathered for. */
-  #gathers: { readonly uid: string; readonly until: number; readonly again: number } | undefined;
+  readonly #gathering = new Gathering();
 
   get load(): Load {
     return this.#load;
+  }
+
+  /** Of each org that holds anything. */
+  get loads(): ReadonlyMap<string, Load> {
+    return this.#loads;
   }
 
   held(uid: string): PlaceRequest | undefined {
@@ -99,13 +106,13 @@ export class Placements {
 
   /** For which room gathers now. */
   gathering(now: number): PlaceRequest | undefined {
-    if (this.#gathers === undefined || now >= this.#gathers.until) return undefined;
-    return this.#waiting.get(this.#gathers.uid);
+    const uid = this.#gathering.at(now);
+    return uid === undefined ? undefined : this.#waiting.get(uid);
   }
 
-  /** Whether room may gather for another one. */
-  mayGather(now: number): boolean {
-    return this.#gathers === undefined || now >= this.#gathers.again;
+  /** Whether room may gather for one of this org. */
+  mayGather(org: string, now: number): boolean {
+    return this.#gathering.may(org, now);
   }
 
   waiting(): IterableIterator<PlaceRequest> {
@@ -135,6 +142,7 @@ export class Placements {
         this.#enqueue(change.request);
         return;
       case 'Holds':
+        this.#gathering.placed(change.request.uid, change.at);
         this.#hold(change.request);
         if (change.heard) this.#unheard.delete(change.request.uid);
         else this.#unheard.set(change.request.uid, { request: change.request, at: change.at });
@@ -152,10 +160,10 @@ export class Placements {
         this.timerArmed = change.armed;
         return;
       case 'Gathers':
-        this.#gathers = change;
+        this.#gathering.begin(change, change.at);
         return;
       case 'Gathered':
-        this.#toTheEnd(this.#gathers?.uid);
+        this.#toTheEnd(this.#gathering.last);
     }
   }
 
@@ -176,6 +184,8 @@ export class Placements {
     this.#dequeue(request.uid, true);
     this.#held.set(request.uid, request);
     this.#load = add(this.#load, request.amounts);
+    const { org } = request.attempt;
+    this.#loads.set(org, add(this.#loads.get(org) ?? NOTHING, request.amounts));
   }
 
   #leave(uid: string): void {
@@ -184,6 +194,7 @@ export class Placements {
     if (held !== undefined) {
       this.#held.delete(uid);
       this.#load = take(this.#load, held.amounts);
+      this.#lighten(held);
     }
     this.#dequeue(uid, false);
     this.#left.add(uid);
@@ -192,6 +203,12 @@ export class Placements {
       this.#left.delete(oldest);
       return;
     }
+  }
+
+  #lighten({ attempt: { org }, amounts }: PlaceRequest): void {
+    const left = take(this.#loads.get(org) ?? NOTHING, amounts);
+    if (left.places > 0) this.#loads.set(org, left);
+    else this.#loads.delete(org);
   }
 
   #toTheEnd(uid: string | undefined): void {

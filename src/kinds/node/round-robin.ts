@@ -1,17 +1,17 @@
 /**
  * Who gets a place next: plans grants over placements that it does not change.
  *
- * A request that does not fit may be passed by smaller ones for as long as it is young. Once it has waited for `STARVATION_MS`, its own
- * org waits behind it, and all others do for as long as room gathers for it: for `GATHERING_MS`, and then not for `PAUSE_MS`. So nothing
- * large starves beside work that ends, and no org keeps another from room that is free: what uses the rest may never end.
+ * A request that does not fit may be passed by smaller ones for as long as it is young. Once it has waited for `PASSED_MS` and its org
+ * holds less than another, or for `STARVATION_MS` whoever holds what, room gathers for it: all others wait behind it, for a time that is
+ * bounded (`gathering.ts`). Its own org waits behind it from `STARVATION_MS` on. So nothing large starves beside work that ends, however
+ * small its pieces are, and no org keeps another from room that is free for long: what uses the rest may never end.
  */
 import type { ResourceAmounts } from '../amounts.js';
-import { add, hasRoomFor, NOTHING, type Load } from './amounts.js';
+import { add, hasRoomFor, NOTHING, shareOf, take, type Load } from './amounts.js';
 import type { OrgQueue, PlaceRequest, Placements } from './placements.js';
 
 export const STARVATION_MS = 60_000;
-export const GATHERING_MS = 30_000;
-export const PAUSE_MS = 150_000;
+export const PASSED_MS = 2_000;
 
 /** Requests of one org that do not fit which one plan looks at before it goes on to the next org: bounds the cost of a release. */
 const MAX_MISSES = 16;
@@ -93,8 +93,12 @@ export function planGrants(
         continue;
       }
       org.misses += 1;
+      const gathers = placements.mayGather(request.attempt.org, now);
+      if (gathers && now - request.since >= PASSED_MS && holdsLess(request, placements, capacity, without)) {
+        return { grants, gathers: request };
+      }
       if (isStarving(request, now)) {
-        if (placements.mayGather(now)) return { grants, gathers: request };
+        if (gathers) return { grants, gathers: request };
         break;
       }
       if (org.misses >= MAX_MISSES) break;
@@ -105,6 +109,21 @@ export function planGrants(
 
 export function isStarving({ since }: PlaceRequest, now: number): boolean {
   return now - since >= STARVATION_MS;
+}
+
+/** Whether another org holds more of the machine than this one's. */
+function holdsLess(
+  { attempt: { org } }: PlaceRequest,
+  placements: Placements,
+  capacity: ResourceAmounts,
+  without: string | undefined,
+): boolean {
+  const leaves = without === undefined ? undefined : placements.held(without);
+  const share = (of: string, load: Load): number =>
+    shareOf(leaves?.attempt.org === of ? take(load, leaves.amounts) : load, capacity);
+  const own = share(org, placements.loads.get(org) ?? NOTHING);
+  for (const [other, load] of placements.loads) if (other !== org && share(other, load) > own) return true;
+  return false;
 }
 
 /** `first` was granted before the others had their turns. */

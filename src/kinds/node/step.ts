@@ -11,7 +11,8 @@ import { hasRoomFor, MAX_PLACES, NOTHING, showAmounts, take, type Load } from '.
 import { denied, granted, neverFits, whyNot } from './messages.js';
 import type { Placements, PlaceRequest, PlacementChange } from './placements.js';
 import type { NodeSpec, NodeStatus } from './schema.js';
-import { GATHERING_MS, isBehind, PAUSE_MS, planGrants } from './round-robin.js';
+import { LONGEST_MS as LONGEST_GATHERING_MS } from './gathering.js';
+import { isBehind, planGrants } from './round-robin.js';
 
 /** Kept beside the Node: what the engine last said, as numbers. */
 export interface NodePrivate {
@@ -233,9 +234,8 @@ export class Step {
     const { grants, gathers } = planGrants(this.#placements, load, capacity, this.#now, but.without);
     for (const request of grants) this.#hold(request, false);
     if (gathers === undefined) return;
-    const until = this.#now + GATHERING_MS;
-    this.#changes.push({ change: 'Gathers', uid: gathers.uid, until, again: until + PAUSE_MS });
-    this.#effects.push({ type: 'ArmTimer', timer: 'gathering', at: until });
+    this.#changes.push({ change: 'Gathers', uid: gathers.uid, org: gathers.attempt.org, at: this.#now });
+    this.#effects.push({ type: 'ArmTimer', timer: 'gathering', at: this.#now + LONGEST_GATHERING_MS });
   }
 
   /** What waited behind a large request has its turn again. */

@@ -7,7 +7,8 @@ import { LOCAL_NODE } from '../../../src/kinds/node/local.js';
 import { nodeMachine } from '../../../src/kinds/node/machine.js';
 import { Placements } from '../../../src/kinds/node/placements.js';
 import type { NodeSpec, NodeStatus } from '../../../src/kinds/node/schema.js';
-import { GATHERING_MS, STARVATION_MS } from '../../../src/kinds/node/round-robin.js';
+import { LONGEST_MS } from '../../../src/kinds/node/gathering.js';
+import { STARVATION_MS } from '../../../src/kinds/node/round-robin.js';
 import { LOST_MS, SILENT_MS, type NodePrivate } from '../../../src/kinds/node/step.js';
 
 const CAPACITY = { milliCpu: 1_000, memory: 2 ** 30, disk: 2 ** 30 };
@@ -183,7 +184,7 @@ test('work of another org that fits begins while large work waits, at the latest
   bench.wants('young', 1, 'o-3');
   t.true(bench.granted.has('young'), 'room gathers only once the large one is looked at');
   bench.observe();
-  t.is(bench.gathering, bench.now + GATHERING_MS);
+  t.is(bench.gathering, bench.now + LONGEST_MS);
   bench.wants('behind', 1, 'o-3');
   t.false(bench.granted.has('behind'));
   bench.now = bench.gathering ?? 0;

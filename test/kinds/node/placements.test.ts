@@ -3,6 +3,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { addressKey } from '../../../src/api/address.js';
 import { NOTHING, add } from '../../../src/kinds/node/amounts.js';
+import { LONGEST_MS, REST_MS } from '../../../src/kinds/node/gathering.js';
 import { Placements, type PlaceRequest } from '../../../src/kinds/node/placements.js';
 
 function request(uid: number, org: number, owner: number, since: number): PlaceRequest {
@@ -25,7 +26,7 @@ class Plain {
   held: PlaceRequest[] = [];
   unheard = new Set<string>();
   told = new Set<string>();
-  /** Uid of the one that room was gathered for last. */
+  /** Uid of the one that room was gathered for last, and that has not found its place. */
   gathers: string | undefined;
   /** Keys of owners by org, the next turn first. */
   rings: { org: string; owners: string[] }[] = [];
@@ -44,6 +45,7 @@ class Plain {
       this.dequeue(one.uid, true);
       this.held.push(one);
     }
+    if (this.gathers === one.uid) this.gathers = undefined;
     if (heard) this.unheard.delete(one.uid);
     else this.unheard.add(one.uid);
   }
@@ -62,6 +64,10 @@ class Plain {
     const key = addressKey(one.owner);
     ring.owners = [...ring.owners.filter((owner) => owner !== key), key];
     this.rings = [...this.rings.filter((other) => other !== ring), ring];
+  }
+
+  heldBy(org: string): number {
+    return this.held.filter(({ attempt }) => attempt.org === org).length;
   }
 
   queue(org: string, key: string): PlaceRequest[] {
@@ -107,7 +113,7 @@ test('after any changes the book is that of plain lists: what is held, who waits
           book.apply({ change: 'RequesterNotified', uid });
           if (plain.waiting.some((waiter) => waiter.uid === uid)) plain.told.add(uid);
         } else if (what === 'gathers') {
-          book.apply({ change: 'Gathers', uid, until: 10, again: 20 });
+          book.apply({ change: 'Gathers', uid, org: one.attempt.org, at: 0 });
           plain.gathers = uid;
         } else if (what === 'gathered') {
           book.apply({ change: 'Gathered' });
@@ -121,12 +127,16 @@ test('after any changes the book is that of plain lists: what is held, who waits
         }
         t.deepEqual([...book.waiting()], plain.waiting);
         t.is(
-          book.gathering(9),
+          book.gathering(LONGEST_MS - 1),
           plain.waiting.find((waiter) => waiter.uid === plain.gathers),
         );
-        t.is(book.gathering(10), undefined);
-        t.is(book.mayGather(19), plain.gathers === undefined);
-        t.true(book.mayGather(20));
+        t.is(book.gathering(LONGEST_MS), undefined);
+        t.is(book.mayGather('another', LONGEST_MS + REST_MS - 1), plain.gathers === undefined);
+        t.true(book.mayGather('another', LONGEST_MS + REST_MS));
+        t.deepEqual(
+          new Map([...book.loads].map(([org, { places }]) => [org, places] as const).toSorted()),
+          new Map(plain.held.map(({ attempt: { org } }) => [org, plain.heldBy(org)] as const).toSorted()),
+        );
         t.is(book.waitingCount, plain.waiting.length);
         t.deepEqual(
           [...book.orgs].map(([org, owners]) => ({ org, owners: [...owners] })),

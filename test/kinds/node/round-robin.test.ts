@@ -3,7 +3,8 @@ import { array, assert, nat, property, record } from 'fast-check';
 import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
 import { add, hasRoomFor, MAX_PLACES, NOTHING } from '../../../src/kinds/node/amounts.js';
 import { Placements, type PlaceRequest } from '../../../src/kinds/node/placements.js';
-import { isBehind, planGrants, STARVATION_MS } from '../../../src/kinds/node/round-robin.js';
+import { LONGEST_MS, PAUSE_MS, REST_MS } from '../../../src/kinds/node/gathering.js';
+import { isBehind, PASSED_MS, planGrants, STARVATION_MS } from '../../../src/kinds/node/round-robin.js';
 
 const CAPACITY: ResourceAmounts = { milliCpu: 4_000, memory: 1_000, disk: 1_000 };
 const NOW = 1_000_000;
@@ -89,11 +90,12 @@ test('A young request that does not fit is passed by smaller ones; for an old on
   const large = ask('a', 'large', NOW - STARVATION_MS, 3_000);
   const book = bookOf([large, small]);
   t.deepEqual(plan(book), [[], large.uid]);
-  book.apply({ change: 'Gathers', uid: large.uid, until: NOW + 10, again: NOW + 50 });
-  t.deepEqual(plan(book, NOW + 9), [[], undefined]);
-  t.true(isBehind(book, small, CAPACITY, NOW + 9), 'what comes now does not pass it either');
+  book.apply({ change: 'Gathers', uid: large.uid, org: 'a', at: NOW });
+  const late = NOW + LONGEST_MS - 1;
+  t.deepEqual(plan(book, late), [[], undefined]);
+  t.true(isBehind(book, small, CAPACITY, late), 'what comes now does not pass it either');
   t.deepEqual(
-    planGrants(book, NOTHING, CAPACITY, NOW + 9, undefined).grants.map(({ uid }) => uid),
+    planGrants(book, NOTHING, CAPACITY, late, undefined).grants.map(({ uid }) => uid),
     [large.uid, small.uid],
     'it goes first, and once',
   );
@@ -103,26 +105,72 @@ test('Room gathers for a while only: other orgs start what fits, for what uses t
   const large = ask('a', 'large', NOW - STARVATION_MS, 3_000);
   const [own, other] = [ask('a', 'small', NOW), ask('b', 'small', NOW)];
   const book = bookOf([large, own, other]);
-  book.apply({ change: 'Gathers', uid: large.uid, until: NOW + 10, again: NOW + 50 });
-  t.deepEqual(plan(book, NOW + 10), [[other.uid], undefined], 'its own org waits behind it');
-  t.false(isBehind(book, other, CAPACITY, NOW + 10));
-  t.true(isBehind(book, own, CAPACITY, NOW + 10));
-  t.deepEqual(plan(book, NOW + 50), [[], large.uid], 'after a pause it has its turn again');
+  book.apply({ change: 'Gathers', uid: large.uid, org: 'a', at: NOW });
+  const end = NOW + LONGEST_MS;
+  t.deepEqual(plan(book, end), [[other.uid], undefined], 'its own org waits behind it');
+  t.false(isBehind(book, other, CAPACITY, end));
+  t.true(isBehind(book, own, CAPACITY, end));
+  t.deepEqual(plan(book, end + PAUSE_MS - 1), [[other.uid], undefined]);
+  t.deepEqual(plan(book, end + PAUSE_MS), [[], large.uid], 'after a pause it has its turn again');
+});
+
+/** Half of the machine is held by pieces of org b, and more of them wait; org a has one large request, which came at NOW. */
+function besidePieces(): { readonly book: Placements; readonly large: PlaceRequest; readonly small: PlaceRequest } {
+  const held = [ask('b', 'pieces', 0), ask('b', 'pieces', 0)];
+  const [large, small] = [ask('a', 'large', NOW, 3_000), ask('b', 'pieces', NOW)];
+  const book = bookOf([large, small]);
+  for (const request of held) book.apply({ change: 'Holds', request, heard: true, at: NOW });
+  return { book, large, small };
+}
+
+test('For an org that holds less than another room gathers as soon as it was passed for a moment, so that pieces do not keep it out', (t) => {
+  const { book, large, small } = besidePieces();
+  t.deepEqual(plan(book, NOW + PASSED_MS - 1), [[small.uid], undefined]);
+  t.deepEqual(plan(book, NOW + PASSED_MS), [[], large.uid]);
+  const equal = ask('a', 'holds', 0, 2_000);
+  book.apply({ change: 'Holds', request: equal, heard: true, at: NOW });
+  t.deepEqual(plan(book, NOW + PASSED_MS), [[small.uid], undefined], 'an org that holds as much waits longer');
+  t.is(
+    planGrants(book, HALF_USED, CAPACITY, NOW + PASSED_MS, equal.uid).gathers,
+    large,
+    'what is just given back is not held',
+  );
+});
+
+test('A gathering that finds its place quickly is followed by a short rest, one in vain by a long one of its org', (t) => {
+  const { book, large } = besidePieces();
+  const next = ask('a', 'large', NOW, 3_000);
+  book.apply({ change: 'Waits', request: next });
+  book.apply({ change: 'Gathers', uid: large.uid, org: 'a', at: NOW });
+  t.false(book.mayGather('c', NOW + LONGEST_MS), 'as long as nothing is known of it, it is in vain');
+  const placed = NOW + 1_000;
+  book.apply({ change: 'Holds', request: large, heard: false, at: placed });
+  t.is(book.gathering(placed), undefined, 'the others go on at once');
+  book.apply({ change: 'Leaves', uid: large.uid });
+  t.is(plan(book, placed + 1_999)[1], undefined);
+  t.is(plan(book, placed + 2_000)[1], next.uid);
+  book.apply({ change: 'Gathers', uid: next.uid, org: 'a', at: placed + 2_000 });
+  const end = placed + 2_000 + LONGEST_MS;
+  book.apply({ change: 'Holds', request: next, heard: false, at: end });
+  t.false(book.mayGather('a', end + PAUSE_MS - 1), 'a place that comes after its time ends nothing early');
+  t.true(book.mayGather('c', end + REST_MS), 'another org need not wait for that');
 });
 
 test('Room gathers for the next org first, and for nobody that has left or never fits', (t) => {
   const [one, other] = [ask('a', 'large', 0, 3_000), ask('b', 'large', 0, 3_000)];
   const book = bookOf([one, other]);
   t.is(plan(book)[1], one.uid);
-  book.apply({ change: 'Gathers', uid: one.uid, until: NOW, again: NOW });
+  book.apply({ change: 'Gathers', uid: one.uid, org: 'a', at: NOW });
   book.apply({ change: 'Gathered' });
-  t.is(plan(book)[1], other.uid);
-  const small = ask('c', 'small', NOW);
+  const rested = NOW + LONGEST_MS + REST_MS;
+  t.is(plan(book, rested - 1)[1], undefined, 'it was in vain, and others have used the room for a while');
+  t.is(plan(book, rested)[1], other.uid);
+  const small = ask('c', 'small', rested);
   book.apply({ change: 'Waits', request: small });
-  book.apply({ change: 'Gathers', uid: other.uid, until: NOW + 10, again: NOW + 50 });
+  book.apply({ change: 'Gathers', uid: other.uid, org: 'b', at: rested });
   book.apply({ change: 'Leaves', uid: other.uid });
-  t.deepEqual(plan(book), [[small.uid], undefined]);
-  t.false(isBehind(book, small, CAPACITY, NOW));
+  t.deepEqual(plan(book, rested), [[small.uid], undefined]);
+  t.false(isBehind(book, small, CAPACITY, rested));
 });
 
 test('What does not fit of one org hides no other org, however much it is', (t) => {
