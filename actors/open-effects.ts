@@ -45,6 +45,7 @@ export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: 
   afterCommit.connect({
     effects: runner.take,
     volatile: runner.takeVolatile,
+    attemptsAsked: runner.attemptsAsked,
     timers(address, uid, writes) {
       for (const { op, timer, generation, ...rest } of writes) {
         if (op === 'arm' && 'at' in rest) timers.arm({ address, uid, timer, generation, at: rest.at });

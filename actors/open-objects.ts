@@ -80,7 +80,7 @@ export async function openObjects(deps: ActorsDeps) {
   });
   let generation = 0;
   const afterCommit = openAfterCommit();
-  const backlog = openBacklog(deps.settings.attemptsPerOrg);
+  const backlog = openBacklog(deps.settings.attemptsPerOrg, afterCommit.attemptsAsked);
   backlog.load(await deps.pending.countUnfinished(ATTEMPT));
   const tree = openActorTree((message) => deps.observe.problem('the actors', message));
   const registry = openRegistry(tree, kindOf, {

@@ -59,8 +59,18 @@ export function openPending(postgres: Postgres, formats: Formats = FORMATS): Pen
   }
 
   return {
-    effects: async (afterVersion, limit) =>
-      (await postgres.readRows<EffectsRow>(EFFECTS, [afterVersion, limit])).map(toEffects),
+    async effects(afterVersion, limit, of) {
+      const rows =
+        of === undefined
+          ? await postgres.readRows<EffectsRow>(EFFECTS, [afterVersion, limit])
+          : await postgres.readRows<EffectsRow>(EFFECTS_OF, [afterVersion, limit, of.org, of.kinds, of.among]);
+      return rows.map(toEffects);
+    },
+
+    async effectsOrgs(kinds) {
+      const rows = await postgres.readRows<[string, boolean]>(EFFECTS_ORGS, [kinds]);
+      return rows.map(([org, among]) => ({ org, among }));
+    },
 
     effectsAt: async (versions) => (await postgres.readRows<EffectsRow>(EFFECTS_AT, [versions])).map(toEffects),
 
@@ -132,6 +142,18 @@ const EFFECTS: Statement = {
   text: `
 SELECT version, org, kind, project, name, uid, format, body FROM effects
 WHERE version > $1 ORDER BY version LIMIT $2`,
+};
+
+const EFFECTS_OF: Statement = {
+  name: 'effects of an org',
+  text: `
+SELECT version, org, kind, project, name, uid, format, body FROM effects
+WHERE version > $1 AND org = $3 AND (kind = ANY($4::text[])) = $5 ORDER BY version LIMIT $2`,
+};
+
+const EFFECTS_ORGS: Statement = {
+  name: 'orgs with effects',
+  text: 'SELECT DISTINCT org, kind = ANY($1::text[]) FROM effects',
 };
 
 const EFFECTS_AT: Statement = {

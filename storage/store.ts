@@ -142,9 +142,18 @@ export interface ChangesLog {
   compact(): Promise<number>;
 }
 
+/** The effects of one org's objects of these kinds, or of all its other ones. */
+export interface EffectsOf {
+  readonly org: string;
+  readonly kinds: readonly string[];
+  readonly among: boolean;
+}
+
 export interface Pending {
-  /** Whole store: effects that a crash left behind, oldest first, above `afterVersion`. */
-  effects(afterVersion: number, limit: number): Promise<StoredEffects[]>;
+  /** Whole store, or of one group: effects that a crash left behind, oldest first, above `afterVersion`. */
+  effects(afterVersion: number, limit: number, of?: EffectsOf): Promise<StoredEffects[]>;
+  /** Whole store: the orgs that have effects of objects of these kinds (`among`) and of other ones. */
+  effectsOrgs(kinds: readonly string[]): Promise<readonly { readonly org: string; readonly among: boolean }[]>;
   /** Whole store: those of these rows that are stored, oldest first. */
   effectsAt(versions: readonly number[]): Promise<StoredEffects[]>;
   /** All effects of this commit are done. Batched inside; bounded. */

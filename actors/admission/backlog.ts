@@ -1,7 +1,7 @@
 /**
  * Counts the Attempts of each org that have not ended, and takes no new work of one that has too many: each of them is in memory, waits for a
- * place, and is woken by the next start. What is under way goes on. In memory, from what is stored at the start and what is committed since; so a
- * burst passes the limit by what is under way at that moment.
+ * place, and is woken by the next start. What is under way goes on. In memory, from what is stored at the start and what is committed since, with
+ * the Attempts that commits have asked for; so a burst passes the limit by the requests that are being decided at that moment.
  */
 import type { Address } from '../../src/api/address.js';
 import type { Refusal } from '../../src/api/refusal.js';
@@ -20,7 +20,8 @@ export interface Backlog {
   refusal(kind: KindDefinition, org: string): Refusal | undefined;
 }
 
-export function openBacklog(attemptsPerOrg: number): Backlog {
+/** `asked`: Attempts of an org that are to be made. */
+export function openBacklog(attemptsPerOrg: number, asked: (org: string) => number): Backlog {
   const counts = new Map<string, number>();
   return {
     load(stored) {
@@ -33,8 +34,9 @@ export function openBacklog(attemptsPerOrg: number): Backlog {
       else counts.delete(org);
     },
     refusal(kind, org) {
-      const count = counts.get(org) ?? 0;
-      if (kind.pricedWork === undefined || count < attemptsPerOrg) return undefined;
+      if (kind.pricedWork === undefined) return undefined;
+      const count = (counts.get(org) ?? 0) + asked(org);
+      if (count < attemptsPerOrg) return undefined;
       return {
         code: 'QuotaExceeded',
         message: `${count} Attempts of the organisation wait or run, and it may have ${attemptsPerOrg} at once`,

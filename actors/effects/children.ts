@@ -51,7 +51,7 @@ export const patchChildEffect: LaterEffectDefinition<'PatchChild', ChildrenDeps>
 };
 
 export const deleteChildEffect: LaterEffectDefinition<'DeleteChild', ChildrenDeps> = {
-  pool: 'general',
+  pool: 'deletes',
   laneOf: ({ kind, name }, asking) => addressKey({ ...asking, kind, name }),
   run: deleteChild,
 };

@@ -22,13 +22,13 @@ const LOOK = 16;
 const MOST_ABOVE = 1_000;
 
 export const collectChildrenEffect: LaterEffectDefinition<'CollectChildren', ChildrenDeps> = {
-  pool: 'general',
+  pool: 'deletes',
   laneOf: () => 'children',
   run: collectChildren,
 };
 
 export const collectProjectEffect: LaterEffectDefinition<'CollectProject', ChildrenDeps> = {
-  pool: 'general',
+  pool: 'deletes',
   laneOf: () => 'project',
   run: collectProject,
 };

@@ -1,27 +1,36 @@
 /**
- * Rows of effects that found no room in memory (I10): they and all newer ones stay in storage, so that lanes keep their order, and
- * are read from there, oldest first, as soon as there is room.
+ * Rows of effects that found no room in memory (I10): they and all newer ones of their group stay in storage, so that lanes keep their
+ * order, and are read from there, oldest first, as soon as there is room. Groups are read beside each other, a page each in turn.
  */
 import type { Pending, StoredEffects } from '../../storage/store.js';
 import { delay } from '../wait.js';
+import { groupKey, KINDS_OF_PLACES, type EffectGroup } from './room.js';
 
 export interface LeftRows {
-  /** Some row was left: what is newer has to be left as well. */
-  readonly any: boolean;
-  /** Leaves this row in storage. */
-  leave(version: number): void;
-  /** Leaves every row that is stored. */
-  leaveAll(): void;
-  /** Resolves when no row is left, or the memory is full again. Goes on when storage was away. */
+  /** Some row of this group was left: what is newer has to be left as well. */
+  any(group: EffectGroup): boolean;
+  /** Leaves this row of the group in storage. */
+  leave(group: EffectGroup, version: number): void;
+  /** Leaves every row that is stored. Resolves when it is known which groups have any. */
+  leaveAll(): Promise<void>;
+  /** Resolves when no row is left, or there is no room. Goes on when storage was away. */
   refill(): Promise<void>;
 }
 
 export interface LeftRowsDeps {
-  readonly pending: Pick<Pending, 'effects'>;
-  hasRoom(): boolean;
+  readonly pending: Pick<Pending, 'effects' | 'effectsOrgs'>;
+  mayRead(group: EffectGroup): boolean;
   /** Takes a page of rows into memory; it may have some of them already. */
   take(page: readonly StoredEffects[]): void;
   readonly stopping: AbortSignal;
+}
+
+interface LeftGroup {
+  readonly group: EffectGroup;
+  /** Rows from this version on were left in storage. */
+  from: number;
+  /** The newest of them that is known here. */
+  newest: number;
 }
 
 /** Rows read from storage at once. */
@@ -29,41 +38,65 @@ export const PAGE_ROWS = 500;
 /** Between two tries to read them. */
 export const READ_AGAIN_MS = 1_000;
 
-export function openLeftRows({ pending, hasRoom, take, stopping }: LeftRowsDeps): LeftRows {
-  /** Rows from this version on were left in storage; undefined: none. */
-  let from: number | undefined;
-  /** The newest of them that is known here. */
-  let newest = 0;
+export function openLeftRows({ pending, mayRead, take, stopping }: LeftRowsDeps): LeftRows {
+  const groups = new Map<string, LeftGroup>();
   let refilling: Promise<void> | undefined;
+  /** It is not known yet which groups have rows in storage. */
+  let unknown = false;
 
-  async function read(): Promise<void> {
-    while (from !== undefined && hasRoom() && !stopping.aborted) {
-      const first = from;
-      const known = newest;
-      let page: readonly StoredEffects[];
+  function leave(group: EffectGroup, version: number): void {
+    const left = groups.get(groupKey(group));
+    if (left === undefined) groups.set(groupKey(group), { group, from: version, newest: version });
+    else {
+      left.from = Math.min(left.from, version);
+      left.newest = Math.max(left.newest, version);
+    }
+  }
+
+  async function untilRead<T>(read: () => Promise<T>): Promise<T | undefined> {
+    while (!stopping.aborted) {
       try {
-        page = await pending.effects(first - 1, PAGE_ROWS);
+        return await read();
       } catch {
         await delay(READ_AGAIN_MS, stopping);
-        continue;
       }
-      const last = page.at(-1)?.version ?? first - 1;
-      // A row that was left while the page was being read may not be in it.
-      const more = page.length === PAGE_ROWS || newest > Math.max(known, last);
-      from = more ? last + 1 : undefined;
-      take(page);
+    }
+    return undefined;
+  }
+
+  async function readPage(left: LeftGroup): Promise<void> {
+    const { from: first, newest: known } = left;
+    const { org, ofPlaces } = left.group;
+    const of = { org, kinds: KINDS_OF_PLACES, among: ofPlaces };
+    const page = await untilRead(() => pending.effects(first - 1, PAGE_ROWS, of));
+    if (page === undefined) return;
+    const last = page.at(-1)?.version ?? first - 1;
+    // A row that was left while the page was being read may not be in it.
+    if (page.length === PAGE_ROWS || left.newest > Math.max(known, last)) left.from = last + 1;
+    else groups.delete(groupKey(left.group));
+    take(page);
+  }
+
+  async function readAll(): Promise<void> {
+    for (let progress = true; progress && !stopping.aborted;) {
+      progress = false;
+      for (const left of [...groups.values()]) {
+        if (!mayRead(left.group)) continue;
+        await readPage(left);
+        progress = true;
+      }
     }
   }
 
   return {
-    get any() {
-      return from !== undefined;
+    any: (group) => unknown || groups.has(groupKey(group)),
+    leave,
+    async leaveAll() {
+      unknown = true;
+      const stored = (await untilRead(() => pending.effectsOrgs(KINDS_OF_PLACES))) ?? [];
+      for (const { org, among } of stored) leave({ org, ofPlaces: among }, 0);
+      unknown = false;
     },
-    leave(version) {
-      from = Math.min(from ?? version, version);
-      newest = Math.max(newest, version);
-    },
-    leaveAll: () => void (from = 0),
-    refill: () => (refilling ??= read().finally(() => (refilling = undefined))),
+    refill: () => (refilling ??= readAll().finally(() => (refilling = undefined))),
   };
 }

@@ -4,9 +4,10 @@ import type { HoldRefusal } from '../../src/money/operation.js';
 
 /**
  * Where tries at effects run: what starts work must not hold up what ends it. A start that needs inputs from URLs fetches them in
- * `fetches`, for as long as their servers like, and comes back to `starts` with them.
+ * `fetches`, for as long as their servers like, and comes back to `starts` with them. What deletes many objects holds up nothing else
+ * of its org.
  */
-export type PoolName = 'general' | 'starts' | 'fetches' | 'ends';
+export type PoolName = 'general' | 'starts' | 'fetches' | 'ends' | 'deletes';
 
 export type EffectOutcome =
   /** Done, now or by an earlier run (every handler is idempotent by the effect's key, I5). */

@@ -61,7 +61,13 @@ export interface Pools {
 }
 
 /** Effects under way at once. Of one org half of them, so that another's need not wait for one to end. */
-const PLACES: Readonly<Record<PoolName, number>> = { general: 512, starts: 128, fetches: 128, ends: 256 };
+const PLACES: Readonly<Record<PoolName, number>> = {
+  general: 512,
+  starts: 128,
+  fetches: 128,
+  ends: 256,
+  deletes: 256,
+};
 
 /** `run` makes one try at the lane's first effect; it never rejects. */
 export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSignal): Pools {
@@ -72,6 +78,8 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     // Held for as long as an input is on its way, which its server decides.
     fetches: open('fetches'),
     ends: open('ends'),
+    // As many as its org has objects.
+    deletes: open('deletes'),
   };
   /** Of starts under way. One listener for all of them: thousands may come and go. */
   const aborts = new Set<AbortController>();
@@ -105,6 +113,7 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     pumpOne(pools.starts);
     pumpOne(pools.fetches);
     pumpOne(pools.ends);
+    pumpOne(pools.deletes);
   }
 
   function overrule(lane: Lane, later: EffectTask): void {

@@ -10,8 +10,8 @@
  * What waits for a parked object is left in storage: its first effect alone stays in hand and tries again (`deferred-effects.ts`).
  * When that is through, the others are read again in their order; new ones go behind them until all of them are in hand.
  *
- * I10: at most about `MAX_TASKS` effects are held in memory. When it is full, rows stay in storage only, and so do all
- * that follow them, until half of the room is free (`left-rows.ts`).
+ * I10: the effects in hand are bounded, and each org's share of them (`room.ts`). What finds no room stays in storage only, and so does
+ * all of its group that follows, until there is room again (`left-rows.ts`).
  */
 import { addressKey, type Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
@@ -23,11 +23,12 @@ import type { EffectTask, EffectTry } from './definition.js';
 import { openLeftRows, PAGE_ROWS, READ_AGAIN_MS } from './left-rows.js';
 import type { EffectStep } from './outcome.js';
 import { openPools, type Lane } from './pools.js';
+import { EffectRoom, groupOf, isStored } from './room.js';
 import { laneKey, targetOf } from './table.js';
-import { isStored, tryEffect, type TryDeps } from './try-effect.js';
+import { tryEffect, type TryDeps } from './try-effect.js';
 
 export interface EffectRunnerDeps extends Omit<TryDeps, 'carryOut'> {
-  readonly pending: Pick<Pending, 'effects' | 'effectsAt' | 'effectsDone'>;
+  readonly pending: Pick<Pending, 'effects' | 'effectsOrgs' | 'effectsAt' | 'effectsDone'>;
   /** Makes one try. */
   carryOut(task: EffectTask, attempt: EffectTry): Promise<EffectStep>;
   readonly stopping: AbortSignal;
@@ -47,6 +48,8 @@ export interface EffectRunner {
   /** Reads what an earlier process left behind. Resolves when all of it is in hand or the memory bound is reached. */
   recover(): Promise<void>;
   readonly tasks: number;
+  /** Attempts of this org that are to be made by effects in hand. */
+  attemptsAsked(org: string): number;
   /**
    * Milliseconds since the last try of the effect that was tried longest ago, or since it came (I13). One that fails again and
    * again is no older than its back-off; an effect that waits for an operator shows as a parked object and does not count,
@@ -55,9 +58,6 @@ export interface EffectRunner {
   oldestMs(now: number): number;
 }
 
-const MAX_TASKS = 50_000;
-/** Of them volatile ones: these cannot be left in storage, and must not take the room of those that can. */
-const MAX_VOLATILE = 20_000;
 /** Between two looks whether messages were taken. */
 const LOOK_AGAIN_MS = 20;
 /** Between tries at a target that waits for an operator. */
@@ -70,13 +70,12 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   const rows = new Map<number, { left: number }>();
   const deferred = openDeferredEffects();
   const { waitMs = WAIT_MS } = deps;
-  let tasks = 0;
-  let volatileTasks = 0;
+  const room = new EffectRoom();
   /** Keys of volatile rows count down from zero, so that they never meet a version. */
   let volatileKey = 0;
   const left = openLeftRows({
     pending: deps.pending,
-    hasRoom: () => tasks <= MAX_TASKS / 2 && !deferred.full,
+    mayRead: (group) => room.mayRead(group) && !deferred.full,
     take(page) {
       for (const row of page) if (!rows.has(row.version)) accept(row);
       pools.pump();
@@ -90,7 +89,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   };
 
   function takeVolatile(address: Address, uid: string, effects: readonly LaterEffect[]): void {
-    if (effects.length === 0 || tasks >= MAX_TASKS || volatileTasks >= MAX_VOLATILE) return; // I10
+    if (effects.length === 0 || room.isFullOfVolatile(groupOf(address))) return; // I10
     volatileKey -= 1;
     accept({ version: volatileKey, address, uid, effects });
     pools.pump();
@@ -98,9 +97,10 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
 
   function take(row: StoredEffects): void {
     if (rows.has(row.version)) return; // already in hand
+    const group = groupOf(row.address);
     // I10. What is newer than a row that was left behind stays behind it.
-    if (tasks >= MAX_TASKS || deferred.full || left.any) {
-      left.leave(row.version);
+    if (room.isFull(group) || deferred.full || left.any(group)) {
+      left.leave(group, row.version);
       void left.refill();
       return;
     }
@@ -135,8 +135,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     const row = rows.get(task.row.version);
     if (row) row.left += 1;
     else rows.set(task.row.version, { left: 1 });
-    tasks += 1;
-    if (!isStored(task)) volatileTasks += 1;
+    room.add(task);
   }
 
   /** One try at the lane's first effect. */
@@ -226,8 +225,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
 
   /** The effect is no longer in hand. True when none of its row is. */
   function leaveRow(task: EffectTask): boolean {
-    tasks -= 1;
-    if (!isStored(task)) volatileTasks -= 1;
+    room.remove(task);
     const row = rows.get(task.row.version);
     if (!row) return false;
     row.left -= 1;
@@ -243,7 +241,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
       const versions = [...target.versions].toSorted((a, b) => a - b);
       for (let i = 0; i < versions.length; i += PAGE_ROWS) {
         const page = versions.slice(i, i + PAGE_ROWS);
-        const read = await readPage(page, target, turn);
+        const read = await readPage(page, asked, () => target.turn === turn);
         // In between it may have come to wait again: then its next probe reads them.
         if (read === undefined || target.turn !== turn) return;
         for (const row of read) {
@@ -258,11 +256,11 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
 
   async function readPage(
     page: readonly number[],
-    target: DeferredTarget,
-    turn: number,
+    asked: EffectTask,
+    isWanted: () => boolean,
   ): Promise<readonly StoredEffects[] | undefined> {
-    while (!deps.stopping.aborted && target.turn === turn) {
-      if (tasks > MAX_TASKS / 2) {
+    while (!deps.stopping.aborted && isWanted()) {
+      if (!room.mayRead(groupOf(asked.row.address))) {
         await delay(LOOK_AGAIN_MS, deps.stopping);
         continue;
       }
@@ -291,12 +289,13 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
     takeVolatile,
     workPending: (uid) => lanes.has(`${uid}>work`),
     async recover() {
-      left.leaveAll();
+      await left.leaveAll();
       await left.refill();
     },
     get tasks() {
-      return tasks;
+      return room.tasks;
     },
+    attemptsAsked: (org) => room.attemptsAsked(org),
     oldestMs(now) {
       let oldest = 0;
       for (const { parked, continues, triedAt } of lanes.values())

@@ -13,6 +13,7 @@ import type { Delivery } from '../mailbox.js';
 import type { EffectTask } from './definition.js';
 import type { EffectStep, PoolName } from './outcome.js';
 import type { Lane } from './pools.js';
+import { isStored } from './room.js';
 
 export interface TryDeps {
   carryOut(lane: Lane, task: EffectTask): Promise<EffectStep>;
@@ -73,11 +74,6 @@ export async function tryEffect(lane: Lane, task: EffectTask, deps: TryDeps): Pr
       return given === 'Parked' ? { next: 'Resting' } : { next: 'Again', afterMs: backoff(lane.tries, deps) };
     }
   }
-}
-
-/** False for a volatile effect, which nothing in storage asks for. */
-export function isStored({ row }: EffectTask): boolean {
-  return row.version > 0;
 }
 
 async function carryOut(lane: Lane, task: EffectTask, deps: TryDeps): Promise<EffectStep> {

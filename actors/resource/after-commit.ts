@@ -16,6 +16,8 @@ export interface AfterCommit {
   volatile(address: Address, uid: string, messages: readonly LaterEffect[]): void;
   /** Arms and clears the timers whose rows this commit wrote or removed. */
   timers(address: Address, uid: string, writes: readonly TimerWrite[]): void;
+  /** Attempts that commits of this org have asked for and that are not made yet. */
+  attemptsAsked(org: string): number;
 }
 
 export interface AfterCommitSwitch extends AfterCommit {
@@ -33,5 +35,6 @@ export function openAfterCommit(): AfterCommitSwitch {
     effects: (stored) => connected().effects(stored),
     volatile: (address, uid, messages) => connected().volatile(address, uid, messages),
     timers: (address, uid, writes) => connected().timers(address, uid, writes),
+    attemptsAsked: (org) => connected().attemptsAsked(org),
   };
 }

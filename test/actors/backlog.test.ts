@@ -7,7 +7,8 @@ import { secretKind } from '../../src/kinds/secret/index.js';
 const attempt = (org: string) => ({ org, kind: 'Attempt', project: 'default', name: 'a' });
 
 test('work of an org is refused while as many of its Attempts as it may have wait or run, and other orgs are not', (t) => {
-  const backlog = openBacklog(3);
+  let asked = 0;
+  const backlog = openBacklog(3, (org) => (org === 'o-1' ? asked : 0));
   backlog.load(new Map([['o-1', 2]]));
   t.is(backlog.refusal(jobKind, 'o-1'), undefined);
   backlog.committed(attempt('o-1'), false, true);
@@ -19,6 +20,8 @@ test('work of an org is refused while as many of its Attempts as it may have wai
   t.truthy(backlog.refusal(jobKind, 'o-1'));
   backlog.committed(attempt('o-1'), true, false);
   t.is(backlog.refusal(jobKind, 'o-1'), undefined);
+  asked = 1;
+  t.truthy(backlog.refusal(jobKind, 'o-1'), 'an Attempt that a commit has asked for counts before it is made');
 });
 
 test('what begins to run by a change counts as new work', (t) => {

@@ -4,8 +4,9 @@ import type { EffectTask, EffectTry } from '../../actors/effects/definition.js';
 import { openEffectRunner, type EffectRunner } from '../../actors/effects/runner.js';
 import type { EffectStep } from '../../actors/effects/outcome.js';
 import type { Delivery } from '../../actors/mailbox.js';
+import type { Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
-import type { StoredEffects } from '../../storage/store.js';
+import type { EffectsOf, StoredEffects } from '../../storage/store.js';
 import { THING } from './support.js';
 
 export const tell = (name: string): LaterEffect => ({
@@ -20,6 +21,10 @@ export const row = (version: number, ...effects: LaterEffect[]): StoredEffects =
   uid: 'u-1',
   effects,
 });
+
+function isOf({ org, kind }: Address, of: EffectsOf): boolean {
+  return of.org === org && of.kinds.includes(kind) === of.among;
+}
 
 interface Bench {
   readonly runner: EffectRunner;
@@ -38,7 +43,11 @@ export function bench(
   const returned: { version: number; reason: string }[] = [];
   const runner = openEffectRunner({
     pending: {
-      effects: async (after, limit) => stored.filter(({ version }) => version > after).slice(0, limit),
+      effects: async (after, limit, of) =>
+        stored
+          .filter(({ version, address }) => version > after && (of === undefined || isOf(address, of)))
+          .slice(0, limit),
+      effectsOrgs: async (kinds) => stored.map(({ address: { org, kind } }) => ({ org, among: kinds.includes(kind) })),
       effectsAt: async (versions) => stored.filter(({ version }) => versions.includes(version)),
       effectsDone: (version) => {
         done.push(version);

@@ -258,8 +258,38 @@ test('what no longer fits into memory is carried out later, in order, and none o
   );
 });
 
+test('thousands of effects of an org that find no room hold up no other org, and not what gives its places back', async (t) => {
+  const stored: StoredEffects[] = [];
+  let open: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => (open = resolve));
+  const carried: string[] = [];
+  const { runner, done } = bench(async ({ row: { address }, effect }) => {
+    if (effect.type === 'Tell' && effect.to.name === 'held') await gate;
+    carried.push(`${address.org}/${address.kind}`);
+    return { outcome: 'Done' };
+  }, stored);
+  const commit = (version: number, org: string, kind: string, effect: LaterEffect): void => {
+    const one = {
+      ...row(version, effect),
+      uid: `u-${version}`,
+      address: { ...THING, org, kind, name: `n${version}` },
+    };
+    stored.push(one);
+    runner.take(one);
+  };
+  for (let version = 1; version <= 26_000; version += 1) commit(version, 'many', 'Job', tell('held'));
+  t.is(runner.tasks, 25_000, 'an org leaves as much room as it takes');
+  commit(26_001, 'many', 'Attempt', { type: 'Tell', to: LOCAL_NODE, message: { type: 'PlaceReleased' } });
+  commit(26_002, 'few', 'Job', tell('child'));
+  await until(() => done.length === 2);
+  t.deepEqual(carried, ['many/Attempt', 'few/Job']);
+  open();
+  await until(() => done.length === 26_002);
+  t.is(stored.length, 0);
+});
+
 test('storage that is away when effects are recovered is asked again until it answers', async (t) => {
-  let away = true;
+  let [known, away] = [false, true];
   const seen: number[] = [];
   const stop = new AbortController();
   const runner = openEffectRunner({
@@ -267,6 +297,11 @@ test('storage that is away when effects are recovered is asked again until it an
       async effects(after) {
         if (!away) return after < 1 ? [row(1, tell('a'))] : [];
         away = false;
+        throw new Error('away');
+      },
+      async effectsOrgs() {
+        if (known) return [{ org: THING.org, among: false }];
+        known = true;
         throw new Error('away');
       },
       effectsAt: async () => [],

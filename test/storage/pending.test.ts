@@ -34,6 +34,31 @@ test('effects come back oldest first, page by page, and are gone once they are d
   t.is(await f.store.pending.oldestEffectMs(), 0);
 });
 
+test('effects are read by org, those of some kinds apart from all others', async (t) => {
+  const f = await openFixture(t);
+  const of = (name: string, org: string, kind: string) =>
+    insert(name, { effects, address: { ...address(name), org, kind } });
+  const commits = [of('a', 'o-1', 'Job'), of('b', 'o-1', 'Attempt'), of('c', 'o-2', 'Job'), of('d', 'o-1', 'Job')];
+  for (const commit of commits) await f.committer.commit(commit, undefined);
+  const { pending } = f.store;
+  const kinds = ['Attempt', 'Node'];
+  t.deepEqual(
+    [...(await pending.effectsOrgs(kinds))].toSorted((a, b) =>
+      `${a.org}${a.among}`.localeCompare(`${b.org}${b.among}`),
+    ),
+    [
+      { org: 'o-1', among: false },
+      { org: 'o-1', among: true },
+      { org: 'o-2', among: false },
+    ],
+  );
+  const names = async (...read: Parameters<typeof pending.effects>) =>
+    (await pending.effects(...read)).map((one) => one.address.name);
+  t.deepEqual(await names(0, 10, { org: 'o-1', kinds, among: false }), ['a', 'd']);
+  t.deepEqual(await names(1, 1, { org: 'o-1', kinds, among: false }), ['d']);
+  t.deepEqual(await names(0, 10, { org: 'o-1', kinds, among: true }), ['b']);
+});
+
 test('effects that are done while a slow removal is under way are removed after it', async (t) => {
   const f = await openFixture(t);
   for (const name of ['a', 'b', 'c']) await f.committer.commit(insert(name, { effects }), undefined);

@@ -134,8 +134,8 @@ test('after any changes the book is that of plain lists: what is held, who waits
         t.is(book.mayGather('another', LONGEST_MS + REST_MS - 1), plain.gathers === undefined);
         t.true(book.mayGather('another', LONGEST_MS + REST_MS));
         t.deepEqual(
-          new Map([...book.loads].map(([org, { places }]) => [org, places] as const).toSorted()),
-          new Map(plain.held.map(({ attempt: { org } }) => [org, plain.heldBy(org)] as const).toSorted()),
+          Object.fromEntries([...book.loads].map(([org, { places }]) => [org, places])),
+          Object.fromEntries(plain.held.map(({ attempt: { org } }) => [org, plain.heldBy(org)])),
         );
         t.is(book.waitingCount, plain.waiting.length);
         t.deepEqual(
