@@ -161,26 +161,31 @@ ORDER BY e.endpoint LIMIT $2`,
 
 /**
  * Precondition: the row is Pending and has had as many attempts as the sender knew of; others are left alone.
- * Result: its attempt is noted and its phase set; ends are counted in their ten minutes.
+ * Result: its attempt is noted and its phase set; ends are counted in their ten minutes. Rows are locked in the order of their keys, as
+ * by all that locks several: statements at the same time wait for each other and not in a circle.
  */
 const RECORD_RESULTS: Statement = {
   name: 'record delivery results',
   text: `
-WITH recorded AS (
+WITH given AS MATERIALIZED (
+  SELECT * FROM json_to_recordset($1::json)
+    AS g(id text, before int, phase text, attempts int, due float8, at float8, status int, duration int, error text)
+), locked AS MATERIALIZED (
+  SELECT d.id FROM deliveries d JOIN given g ON d.id = g.id ORDER BY d.id FOR UPDATE OF d
+), recorded AS (
   UPDATE deliveries d
   SET phase = g.phase, attempts = g.attempts, due_at = coalesce(to_timestamp(g.due / 1000), d.due_at),
       attempted_at = coalesce(to_timestamp(g.at / 1000), d.attempted_at), status = coalesce(g.status, d.status),
       duration_ms = coalesce(g.duration, d.duration_ms),
       error = CASE WHEN g.at IS NULL THEN d.error ELSE g.error END
-  FROM json_to_recordset($1::json)
-    AS g(id text, before int, phase text, attempts int, due float8, at float8, status int, duration int, error text)
-  WHERE d.id = g.id AND d.phase = 'Pending' AND d.attempts = g.before
+  FROM given g JOIN locked l ON l.id = g.id
+  WHERE d.id = l.id AND d.phase = 'Pending' AND d.attempts = g.before
   RETURNING d.endpoint, d.phase
 )
 INSERT INTO delivery_counts AS c (endpoint, since, succeeded, failed)
 SELECT endpoint, date_bin('10 minutes', now(), 'epoch'), count(*) FILTER (WHERE phase = 'Succeeded'),
        count(*) FILTER (WHERE phase = 'Failed')
-FROM recorded WHERE phase IN ('Succeeded', 'Failed') GROUP BY endpoint
+FROM recorded WHERE phase IN ('Succeeded', 'Failed') GROUP BY endpoint ORDER BY endpoint
 ON CONFLICT (endpoint, since) DO UPDATE
 SET succeeded = c.succeeded + excluded.succeeded, failed = c.failed + excluded.failed`,
 };
@@ -192,7 +197,7 @@ const ABANDON: Statement = {
 UPDATE deliveries SET phase = 'Abandoned'
 WHERE id IN (
   SELECT id FROM deliveries
-  WHERE endpoint = $2 AND org = $1 AND phase = 'Pending' AND version <= $3 LIMIT $4
+  WHERE endpoint = $2 AND org = $1 AND phase = 'Pending' AND version <= $3 ORDER BY id LIMIT $4 FOR UPDATE
 ) AND phase = 'Pending'`,
 };
 

@@ -22,7 +22,7 @@ const SWEEP: Statement = {
   name: 'sweep deliveries',
   text: `
 DELETE FROM deliveries WHERE id IN (
-  SELECT id FROM deliveries WHERE id < $1 AND phase <> 'Pending' ORDER BY id LIMIT $2
+  SELECT id FROM deliveries WHERE id < $1 AND phase <> 'Pending' ORDER BY id LIMIT $2 FOR UPDATE
 )`,
 };
 

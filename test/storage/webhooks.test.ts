@@ -176,6 +176,30 @@ test('giving up takes what is pending of events up to then; a known delivery is 
   t.deepEqual(phases.toSorted(), ['Abandoned', 'Succeeded']);
 });
 
+test('results and what is given up at the same time wait for each other, and none is refused for it', async (t) => {
+  const f = await openFixture(t);
+  await withEndpoint(f);
+  const deliveries = openDeliveries(f.store.postgres);
+  const due = [await dispatched(f, 'uid-1', 200), await dispatched(f, 'uid-2', 200)].flat();
+  const tries = (of: readonly PendingDelivery[], before: number): Settlement[] =>
+    of.map(({ id }) => ({ id, before, phase: 'Pending', attempt: { at: 1, status: 500, durationMs: 1 }, due: 1 }));
+  for (let before = 0; before < 5; before += 1)
+    await Promise.all([
+      deliveries.recordResults(tries(due, before)),
+      deliveries.recordResults(tries(due.toReversed(), before)),
+      deliveries.recordResults(tries([...due.slice(200), ...due.slice(0, 200)], before)),
+    ]);
+  t.is((await dueRows(deliveries, ['uid-2'], [], 500))[0]?.attempts, 5);
+  const ends = due.map(({ id }): Settlement => ({ id, before: 5, phase: 'Failed' }));
+  await Promise.all([
+    deliveries.recordResults(ends),
+    deliveries.recordResults(ends.toReversed()),
+    deliveries.abandon('o-1', 'uid-1', THROUGH),
+    deliveries.abandon('o-1', 'uid-2', THROUGH),
+  ]);
+  t.deepEqual(await dueRows(deliveries, ['uid-1', 'uid-2'], [], 500), []);
+});
+
 test('what is overdue is found endpoint by endpoint', async (t) => {
   const f = await openFixture(t);
   await withEndpoint(f);
