@@ -93,6 +93,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     message,
     since: time,
     unrestored: kept.unrestored,
+    ...(kept.lateMs !== undefined && { lateMs: kept.lateMs }),
     ...(shortfall !== undefined && { shortfall }),
     ...(outputs !== undefined && outputs.length > 0 && { outputs }),
   };

@@ -53,7 +53,7 @@ export function takeReport(
     case 'Saving':
       return saving(current, kept, report.error, context);
     case 'Exited':
-      return finish(current, kept, judgeExit(report, kept.stopping), report.time);
+      return finish(current, heard(kept, report.time, context.now), judgeExit(report, kept.stopping), report.time);
     case 'StartFailed': {
       const { reason, message, time } = report;
       if (reason === OWNER_GONE) return abandon(current, kept, message, time);
@@ -138,8 +138,8 @@ function removed(current: This, kept: AttemptPrivate, time: number, activeSince:
     },
   };
   const after: AttemptPrivate = { ...ended.private, work: 'Gone' };
-  // Nobody was there to tear it down.
-  const away = Math.min(Math.max(0, (activeSince ?? 0) - finished), Math.max(0, time - finished));
+  // Nobody was there to tear it down, or nobody who listened.
+  const away = Math.min(Math.max(0, (activeSince ?? 0) - finished, kept.lateMs ?? 0), Math.max(0, time - finished));
   const release = hasEnded(before.phase) ? [releasePlace()] : [];
   // An end that is told only now says so itself.
   const proof = hasEnded(before.phase) && wantsProof(metadata.annotations) ? tellOwner(current, status, after) : [];
@@ -157,7 +157,15 @@ function removed(current: This, kept: AttemptPrivate, time: number, activeSince:
 }
 
 /** Nothing of the work is left to be saved when it has ended: a longer teardown is one that the service was late for. */
-const TEARDOWN_MS = 10_000;
+const TEARDOWN_MS = 5_000;
+/** Within so long the service hears of an end as a rule. */
+const HEARD_MS = 1_000;
+
+/** Notes how late the service was for the end: from then until now nobody tore the work down, which is not its owner's to pay. */
+function heard(kept: AttemptPrivate, ended: number, now: number): AttemptPrivate {
+  const lateMs = now - ended;
+  return lateMs > HEARD_MS ? { ...kept, lateMs } : kept;
+}
 
 /** What the service's own fault has cost it: the start and the teardown of what was lost, and a teardown that it was away or late for. */
 function coveredOf({ lost }: AttemptPrivate, teardownMs: number): readonly Segment[] {

@@ -30,6 +30,8 @@ export interface AttemptPrivate {
   readonly shortfall?: HoldRefusal | undefined;
   readonly message?: string | undefined;
   readonly outputs?: readonly CollectedOutput[] | undefined;
+  /** How much later than usual the service heard of the end, in ms: it stood still, or had much to do. */
+  readonly lateMs?: number | undefined;
   /** When the phase last changed, in ms since the epoch. */
   readonly since?: number | undefined;
 }

@@ -15,7 +15,15 @@ import type { ObjectMessage } from '../object-message.js';
 import { IGNORED, next, plain, type PlainDecision } from '../plain-machine.js';
 import { limitOf } from './limit.js';
 import type { BudgetSpec, BudgetStatus } from './schema.js';
-import { currentPeriod, NO_STATE, withFigures, withNotice, withoutFreed, type BudgetPrivate } from './state.js';
+import {
+  currentPeriod,
+  NO_STATE,
+  withFigures,
+  withKnownRefusal,
+  withNotice,
+  withoutFreed,
+  type BudgetPrivate,
+} from './state.js';
 import { budgetStatusOf, remainingUSD, withMailed } from './status.js';
 
 type Here = Current<BudgetSpec, BudgetStatus, BudgetPrivate>;
@@ -24,6 +32,7 @@ type When = Pick<DecisionContext, 'now' | 'mails'>;
 type Content<Type extends ObjectMessage['type']> = Extract<ObjectMessage, { type: Type }>;
 
 const PERIOD_ENDS = 'period-ends';
+const REFUSAL_KNOWN = 'refusal-known';
 /** Least time between two events that tell of refusals, ms. */
 const EXCEEDED_EVERY_MS = 60_000;
 /** Figures of the ledger are shown after so long at most, ms. */
@@ -70,18 +79,21 @@ function refuse(here: Here, { count, last, ago }: Content<'HoldsRefused'>, conte
   const before = here.private ?? NO_STATE;
   // Of a moment ago the figures may not be known here yet: what is left by those of before is more than there was.
   const left = remainingUSD(here.object.spec, before, createdAt(here), now);
-  const refusedAtUSD = ago < FIGURES_LATE_MS ? USD.max(left, last.availableUSD).toFixed() : last.availableUSD;
+  const shownUSD = USD.max(left, last.availableUSD).toFixed();
+  const isLate = ago < FIGURES_LATE_MS && shownUSD !== last.availableUSD;
   const { time = -Infinity, since = 0 } = before.exceeded ?? {};
   const refusals = since + count;
   const told = now - time < EXCEEDED_EVERY_MS;
   const state = {
-    ...{ ...before, refusedAtUSD },
+    ...{ ...before, refusedAtUSD: isLate ? shownUSD : last.availableUSD },
+    refusedByLedgerAtUSD: isLate ? last.availableUSD : undefined,
     exceeded: told ? { time, since: refusals } : { time: now, since: 0 },
   };
   const { availableUSD, limitUSD, neededUSD } = last;
   const holds = refusals === 1 ? 'a hold was refused' : `${refusals} holds were refused, the last one`;
   const message = `${holds} when ${availableUSD} of ${limitUSD} USD were left and it needed ${neededUSD} USD`;
-  return shown(here, state, context, told ? [] : [emit('budget.exceeded', message)]);
+  const look: CommitEffect = { type: 'ArmTimer', timer: REFUSAL_KNOWN, at: now - ago + FIGURES_LATE_MS };
+  return shown(here, state, context, [...(isLate ? [look] : []), ...(told ? [] : [emit('budget.exceeded', message)])]);
 }
 
 function receive(here: Here, content: ObjectMessage, context: When): Decided {
@@ -113,7 +125,7 @@ export const budgetMachine: Machine<BudgetSpec, BudgetStatus, BudgetPrivate, und
       case 'TimerFired':
         return message.timer === PERIOD_ENDS
           ? shown(here, here.private ?? NO_STATE, context, armEnd(here, now))
-          : IGNORED;
+          : shown(here, withKnownRefusal(here.private ?? NO_STATE), context);
       case 'MessageReceived':
         return receive(here, message.content, context);
       default:

@@ -15,6 +15,8 @@ export interface BudgetPrivate {
   readonly notified: readonly { readonly period: string; readonly thresholds: readonly number[] }[];
   /** A hold was refused while no more than this was left: until more is, nothing was freed. */
   readonly refusedAtUSD?: string | undefined;
+  /** The same by the ledger itself, until the figures of that moment are known here: those of before say that more was left. */
+  readonly refusedByLedgerAtUSD?: string | undefined;
   /** Of the latest budget.exceeded: when (ms), and how many refusals came since. */
   readonly exceeded?: { readonly time: number; readonly since: number } | undefined;
 }
@@ -33,9 +35,14 @@ export function withFigures(state: BudgetPrivate, figures: Figures): BudgetPriva
 
 /** Once more is left than when a hold was refused, the refusal is over, and less being left again is no refusal. */
 export function withoutFreed(state: BudgetPrivate, remaining: USD): BudgetPrivate {
-  if (state.refusedAtUSD === undefined || remaining.lte(state.refusedAtUSD)) return state;
-  const { refusedAtUSD: _, ...rest } = state;
-  return rest;
+  const { refusedAtUSD, refusedByLedgerAtUSD: _, ...rest } = state;
+  return refusedAtUSD === undefined || remaining.lte(refusedAtUSD) ? state : rest;
+}
+
+/** The figures of the moment of the refusal are known by now. */
+export function withKnownRefusal(state: BudgetPrivate): BudgetPrivate {
+  const { refusedByLedgerAtUSD, ...rest } = state;
+  return refusedByLedgerAtUSD === undefined ? state : { ...rest, refusedAtUSD: refusedByLedgerAtUSD };
 }
 
 export function figuresOf({ figures }: BudgetPrivate, period: string): Figures | undefined {

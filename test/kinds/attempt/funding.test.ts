@@ -122,11 +122,23 @@ test('a teardown that the service was away or late for is paid by the service, a
     return effects.flatMap((one) => (one.type === 'Money' && one.operation.op === 'Release' ? [one.operation] : []));
   };
   const covered = (proof: number, kept: object) => released(proof, kept).flatMap((one) => one.covered ?? []);
-  t.deepEqual(covered(10_000, {}), []);
-  t.deepEqual(covered(10_001, {}), ['Teardown']);
+  t.deepEqual(covered(5_000, {}), []);
+  t.deepEqual(covered(5_001, {}), ['Teardown']);
   t.deepEqual(covered(1, { lost: true }), ['Boot', 'Teardown']);
   // It ended while nobody was there: the time until the next process is nobody's, however long or short.
   for (const away of [4_000, 60_000])
     t.like(released(away + 500, {}, NOW + away), [{ until: NOW + 500, covered: [] }], `${away} ms away`);
   t.like(released(500, {}, NOW - 1), [{ until: NOW + 500, covered: [] }]);
+  // It stood still, and heard of the end late: that is noted with the end.
+  const lateMs = (late: number): unknown => {
+    const { object } = attempt('Running', {});
+    const running = at({ ...object, metadata: { ...object.metadata, annotations } }, { work: 'Live' });
+    const ended = { report: 'Exited', epoch: 1, time: NOW, exitCode: 0 } as const;
+    const report = { ...ended, outOfMemory: false, outputs: [] };
+    const { private: kept } = decided(attemptKind, running, { type: 'Reported', report }, contextAt(NOW + late));
+    return (kept as { lateMs?: number }).lateMs;
+  };
+  t.is(lateMs(1_000), undefined, 'as long as an end takes to be heard of');
+  t.is(lateMs(8_000), 8_000);
+  t.like(released(8_200, { lateMs: 8_000 }), [{ until: NOW + 200, covered: [] }]);
 });

@@ -168,6 +168,18 @@ test('refusals are told at most once a minute, with their count, and it stands e
   t.is(exceeded(over), 'False WithinLimit', 'what was given back since is more than was left then');
 });
 
+test('a refusal whose figures come later is over when those show that more is left again, though nothing changes behind them', (t) => {
+  const used = put(created(), spend('2.00', '0.00', 1));
+  const refused = put(used, refusals(1));
+  t.deepEqual(refused.effects[0], { type: 'ArmTimer', timer: 'refusal-known', at: NOW + 15_000 });
+  t.is(exceeded(refused), 'True LimitReached', 'the figures of before show more than was left');
+  const known: Message = { type: 'TimerFired', timer: 'refusal-known', generation: 1 };
+  const freed = put(refused, spend('3.00', '0.00', 2));
+  t.is(exceeded(freed), 'True LimitReached', 'they may still be of before');
+  t.is(exceeded(put(freed, known)), 'False WithinLimit');
+  t.is(exceeded(put(put(refused, spend('9.00', '0.50', 2)), known)), 'True LimitReached');
+});
+
 test('a Budget that is not exceeded promises no more than is left: what waits may need more', (t) => {
   const said = (stored: Stored): string =>
     statusOf(stored).conditions?.find(({ type }) => type === 'Exceeded')?.message ?? '';
