@@ -1,7 +1,8 @@
 /**
- * Two of the annotations that the owner of an Attempt writes when it makes it (the third is in `../attempts/terms.ts`). `place` says what the Attempt's place must have: its spec has no
+ * Three of the annotations that the owner of an Attempt writes when it makes it (those about money are in `../attempts/terms.ts` and `payer.ts`). `place` says what the Attempt's place must have: its spec has no
  * such field (spec, "Attempt"), and reading the owner for it would cost every start a read. `proof` asks for a message when nothing of the
- * work is left: an owner that runs its work in one place only waits for it, and a Job of many indexes is spared these messages.
+ * work is left: an owner that runs its work in one place only waits for it, and a Job of many indexes is spared these messages. `replaces` says
+ * that it brings up what was lost with its capacity, which is charged as Restore and not as Boot (spec, "Cost").
  */
 import { formatBytes, formatMilliCpu, parseBytes, parseMilliCpu } from '../../api/quantity.js';
 import { API_GROUP } from '../../brand.js';
@@ -37,4 +38,12 @@ export const proofWanted: Readonly<Record<string, string>> = { [PROOF]: 'wanted'
 
 export function wantsProof(annotations: Readonly<Record<string, string>> | undefined): boolean {
   return annotations?.[PROOF] === 'wanted';
+}
+
+const REPLACES = `${API_GROUP}/replaces`;
+
+export const replacesLost: Readonly<Record<string, string>> = { [REPLACES]: 'lost' };
+
+export function isReplacement(annotations: Readonly<Record<string, string>> | undefined): boolean {
+  return annotations?.[REPLACES] === 'lost';
 }

@@ -5,6 +5,7 @@
  */
 import type { Effect } from '../effect.js';
 import type { Segment } from '../../money/hold.js';
+import { isReplacement } from './annotations.js';
 import { firstHoldKey, isFree } from '../attempts/holds.js';
 import { costOwner, readPayer } from '../attempts/payer.js';
 import { readTerms } from '../attempts/terms.js';
@@ -28,6 +29,11 @@ export function placeHold(current: This): readonly Effect[] {
       },
     },
   ];
+}
+
+/** The segment of its start: what replaces lost capacity is restored (spec, "Cost"). */
+export function startOf({ object: { metadata } }: This): Segment {
+  return isReplacement(metadata.annotations) ? 'Restore' : 'Boot';
 }
 
 export function bill(current: This, segment: Segment, from: number): readonly Effect[] {

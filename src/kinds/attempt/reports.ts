@@ -8,7 +8,7 @@ import type { DecisionContext } from '../machine.js';
 import type { WorkReport } from '../report.js';
 import type { Segment } from '../../money/hold.js';
 import { wantsProof } from './annotations.js';
-import { bill, releaseHold } from './billing.js';
+import { bill, releaseHold, startOf } from './billing.js';
 import { releasePlace, removeWork, tellOwner } from './effects.js';
 import {
   end,
@@ -149,7 +149,7 @@ function removed(current: This, kept: AttemptPrivate, time: number, activeSince:
     finalizers: (metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER),
     effects: [
       ...ended.effects,
-      ...releaseHold(current, time - away, coveredOf(after, time - away - finished)),
+      ...releaseHold(current, time - away, coveredOf(current, after, time - away - finished)),
       ...release,
       ...proof,
     ],
@@ -168,8 +168,8 @@ function heard(kept: AttemptPrivate, ended: number, now: number): AttemptPrivate
 }
 
 /** What the service's own fault has cost it: the start and the teardown of what was lost, and a teardown that it was away or late for. */
-function coveredOf({ lost }: AttemptPrivate, teardownMs: number): readonly Segment[] {
-  if (lost === true) return ['Boot', 'Teardown'];
+function coveredOf(current: This, { lost }: AttemptPrivate, teardownMs: number): readonly Segment[] {
+  if (lost === true) return [startOf(current), 'Teardown'];
   return teardownMs > TEARDOWN_MS ? ['Teardown'] : [];
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Address } from '../../api/address.js';
 import type { ApiObject } from '../../api/object.js';
-import { placeAnnotations, proofWanted } from '../attempt/annotations.js';
+import { placeAnnotations, proofWanted, replacesLost } from '../attempt/annotations.js';
 import type { LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import { floorsOf, type Resources } from '../shapes/resources.js';
@@ -32,7 +32,8 @@ export interface AttemptOwner {
   payer(): Payer;
 }
 
-export function makeAttempt(owner: AttemptOwner, { index, epoch }: AttemptRef): LaterEffect {
+/** `replaces`: the one before was lost with its capacity. */
+export function makeAttempt(owner: AttemptOwner, { index, epoch }: AttemptRef, replaces: boolean): LaterEffect {
   const { metadata, spec } = owner.object;
   return {
     type: 'CreateChild',
@@ -44,6 +45,7 @@ export function makeAttempt(owner: AttemptOwner, { index, epoch }: AttemptRef): 
       ...termsAnnotations(owner.terms()),
       ...payerAnnotations(owner.payer()),
       ...(owner.wantsProof ? proofWanted : {}),
+      ...(replaces ? replacesLost : {}),
     },
     spec: { slot: index, epoch },
   };
@@ -56,7 +58,7 @@ export function makeAttempt(owner: AttemptOwner, { index, epoch }: AttemptRef): 
 export function startEpoch(owner: AttemptOwner, ref: AttemptRef, replaces: boolean): readonly LaterEffect[] {
   const { index, epoch } = ref;
   return [
-    makeAttempt(owner, ref),
+    makeAttempt(owner, ref, replaces),
     ...(replaces ? [supersede(owner, { index, epoch: epoch - 1 }, epoch)] : []),
     ...(epoch > KEPT_ATTEMPTS ? [dropAttempt(owner, { index, epoch: epoch - KEPT_ATTEMPTS })] : []),
   ];

@@ -100,7 +100,7 @@ function remind(draft: JobDraft): void {
   const stop = draft.private.ending !== undefined ? 'Stopped' : isResting(draft) ? 'Suspended' : undefined;
   for (const slot of draft.activeSlots()) {
     draft.reminders.push(
-      makeAttempt(owner, slot),
+      makeAttempt(owner, slot, slot.detail.replaces === true),
       stop === undefined ? askAttempt(owner, slot) : stopAttempt(owner, slot, stop),
     );
   }

@@ -47,7 +47,7 @@ export function remindAttempt(draft: SingleAttemptDraft, drop: ((epoch: number) 
   const ref = soleAttempt(live.epoch);
   if (drop) draft.reminders.push(drop(live.epoch), askAttempt(owner, ref));
   else {
-    if (!live.acknowledged) draft.reminders.push(makeAttempt(owner, ref));
+    if (!live.acknowledged) draft.reminders.push(makeAttempt(owner, ref, draft.private.recovering !== undefined));
     const stop = live.stopping && live.phase !== 'Ended';
     draft.reminders.push(stop ? stopAttempt(owner, ref, 'Stopped') : askAttempt(owner, ref));
   }

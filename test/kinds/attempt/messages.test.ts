@@ -1,12 +1,14 @@
 /** What each message means in each state of an Attempt: its table of transitions, and that only its own epoch counts. Pure. */
 import test from 'ava';
+import { replacesLost } from '../../../src/kinds/attempt/annotations.js';
 import { attemptKind } from '../../../src/kinds/attempt/index.js';
 import { payerAnnotations } from '../../../src/kinds/attempts/payer.js';
+import { termsAnnotations } from '../../../src/kinds/attempts/terms.js';
 import type { AttemptStatus } from '../../../src/kinds/attempt/schema.js';
 import { WORK_FINALIZER } from '../../../src/kinds/attempt/state.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import type { ObjectMessage } from '../../../src/kinds/object-message.js';
-import { ask, at, decided, NOW, objectOf, type Stored } from '../decide.js';
+import { ask, at, decided, NOW, objectOf, type Next, type Stored } from '../decide.js';
 import { told as toldOf } from '../told.js';
 
 const EPOCH = 3;
@@ -338,6 +340,28 @@ test('with its place an Attempt begins, at the terms that it was made at, and is
     timings: { acquiredTime: time, billingStartTime: time },
   });
   t.deepEqual(begun.metadata.finalizers, [WORK_FINALIZER]);
+});
+
+test('bringing up what replaces lost capacity is charged as Restore, and the service pays it when that is lost as well', (t) => {
+  const annotations = {
+    ...termsAnnotations('pricebook=2026-01,offering=cpu-local,rate=1,increment=1s,minimum=0.00'),
+    ...payerAnnotations({ project: 'a', labels: {}, costs: [] }),
+  };
+  for (const [more, segment] of [
+    [{}, 'Boot'],
+    [replacesLost, 'Restore'],
+  ] as const) {
+    const money = ({ effects }: Next) => effects.flatMap((one) => (one.type === 'Money' ? [one.operation] : []));
+    const begun = decided(attemptKind, attempt('queued', { annotations: { ...annotations, ...more } }), hear(GRANT));
+    t.like(money(begun), [{ op: 'Bill', segment }]);
+    const report = { epoch: OF_EPOCH.epoch, time: NOW } as const;
+    const lost = decided(attemptKind, begun, {
+      type: 'Reported',
+      report: { ...report, report: 'Lost', reason: 'NodeLost', message: 'gone' },
+    });
+    const gone = decided(attemptKind, lost, { type: 'Reported', report: { ...report, report: 'Removed' } });
+    t.like(money(gone), [{ op: 'Release', covered: [segment, 'Teardown'] }]);
+  }
 });
 
 test('nothing more comes of an Attempt once it has ended and nothing is left of what it had', (t) => {

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { isReplacement } from '../../../src/kinds/attempt/annotations.js';
 import type { JobSpec } from '../../../src/kinds/job/schema.js';
 import { jobOutputs, locateOutput } from '../../../src/kinds/job/slots.js';
 import type { Fate } from './fake-engine.js';
@@ -149,6 +150,10 @@ test('Lost capacity is replaced at the next epoch and counts as no failure', (t)
   t.is(lost?.progress?.stage, 'Lost');
   t.is(lost?.interruption?.trigger, 'HeartbeatLoss');
   t.true(lost?.supersededBy?.startsWith('job-0-2-'));
+  t.deepEqual(
+    world.attempts.map(({ object }) => isReplacement(object.metadata.annotations)),
+    [false, true],
+  );
   t.deepEqual(
     world.events.map(({ event }) => event),
     ['job.node_lost', 'job.restored', 'job.succeeded'],
