@@ -7,6 +7,7 @@ import type { Webhooks } from '../../actors/delivery/open.js';
 import type { InferenceRouter } from '../engines/inference/router.js';
 import type { DiskWatch } from './disk-space.js';
 import type { Log } from './log.js';
+import { openProblemLog } from './problem-log.js';
 import { openWorkMetrics, type WorkMetrics } from './work-metrics.js';
 
 export interface Metrics {
@@ -45,6 +46,7 @@ export function openMetrics({ log, lostLines, version, pool, active }: MetricsOp
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
+  const logProblem = openProblemLog(log, () => performance.now());
   const crashes = new Counter({
     name: 'troupe_actor_crashes_total',
     help: 'Crashes of resource actors.',
@@ -127,7 +129,7 @@ export function openMetrics({ log, lostLines, version, pool, active }: MetricsOp
       overdue: (sweep, ms) => overdue.set({ sweep }, seconds(ms)),
       problem(part, message) {
         problems.inc();
-        log.warn({ message }, `a problem of ${part}`);
+        logProblem(part, message);
       },
     },
     followAuditor(auditor) {
