@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JournalContents, JournaledWork } from './journal/format.js';
 import { Journal } from './journal/journal.js';
+import { lastLife } from './last-life.js';
 import type { Groups } from './limits/groups.js';
 import { appendSystemLine } from '../engines/compute/shared/log/append.js';
 import { GONE_MS } from './process/tree.js';
@@ -34,19 +35,21 @@ export interface LostDeps {
 /** Cleans up, and answers the journal with running work turned into Lost. */
 export async function clearLost(journal: string, deps: LostDeps): Promise<JournalContents> {
   await killLeftOver(deps);
+  const now = Date.now();
+  const diedAt = Math.min(now, Math.round(lastLife(journal) ?? now));
   // Read only now: nobody is left who could write it.
   const before = await Journal.read(journal);
   for (const name of deps.groups.leftOver()) await deps.groups.clear(name);
   const unsaved = [...before.works.values()].flatMap(({ saving }) => saving?.slot ?? []);
   await deps.scratch.clear(unsaved.filter((slot) => deps.scratch.isThere(slot)));
   const works = new Map<string, JournaledWork>();
-  const endedAt = Date.now();
   for (const [id, work] of before.works) {
     if (work.state.phase !== 'Preparing' && work.state.phase !== 'Running') {
       works.set(id, work);
       continue;
     }
     const { saving } = work;
+    const endedAt = Math.max(diedAt, work.state.startedAt ?? 0);
     const late = saving !== undefined && deps.scratch.isThere(saving.slot);
     if (late) works.set(id, { ...work, state: { ...work.state, sequence: work.state.sequence + MISSED } });
     if (late && saving.end.phase !== 'Lost') {

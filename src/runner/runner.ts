@@ -27,6 +27,7 @@ import { raiseMachineSettings } from './limits/machine-settings.js';
 import { watchSockets, type SocketHolder } from './limits/sockets.js';
 import { probeGroups } from './limits/probe.js';
 import { processesOf } from './limits/v1.js';
+import { showLife } from './last-life.js';
 import { clearLost } from './lost.js';
 import { OwnDirectories } from './own-directories.js';
 import { Pipes } from './process/pipes.js';
@@ -218,6 +219,7 @@ export async function openRunner(
       exceeded: (what) => work.kernelMemoryFull(`locks of files ${what}`),
     }));
   void watchLocks(lockHolders, over.signal);
+  void showLife(layout.journal, () => works.liveCount > 0, over.signal);
   const stopping = new AbortController();
   process.removeAllListeners('SIGTERM').on('SIGTERM', () => stopping.abort());
   await idle(works, server, settings.idleSeconds * 1000, stopping.signal);

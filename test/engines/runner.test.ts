@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { windowsOf } from '../../src/runner/isolation/own-mounts.js';
@@ -206,6 +207,28 @@ function restoreInPlace(fixture: EngineFixture): void {
   chmodSync(runnerDir, 0o700);
   fixture.share(runnerDir);
 }
+
+each(
+  'work that dies with its runner while nobody is there has ended when the runner was last alive, not when somebody looks',
+  async (t, fixture, h) => {
+    const { journal } = fixture.place.layout;
+    const work = await h.running(box());
+    const began = statSync(journal).mtimeMs;
+    await until('its runner shows that it lives', async () => statSync(journal).mtimeMs > began, 10_000);
+    const pid = fixture.runnerPid() as number;
+    await h.engine.close();
+    process.kill(pid, 'SIGKILL');
+    await until('it is gone', async () => !existsSync(`/proc/${pid}`), 10_000);
+    const { startedAt = 0 } = h.reports(work.id).findLast(({ phase }) => phase === 'Running') ?? {};
+    const died = new Date(startedAt + 7);
+    utimesSync(journal, died, died);
+    await h.reopen(() => fixture.open(2));
+    t.like(
+      (await h.engine.list(h.patience())).find(({ id }) => id === work.id),
+      { phase: 'Lost', endedAt: startedAt + 7 },
+    );
+  },
+);
 
 each(
   'a runner whose directory was replaced ends itself and its work, and another one serves the directory that is there',
