@@ -5,10 +5,11 @@
 import { isObject } from '../../src/api/safe-value.js';
 import type { AnswerAbout } from '../../src/engines/inference/dialects/answer-event.js';
 import type { TextOperation, UpstreamError } from '../../src/engines/inference/dialects/dialect.js';
+import { parseExact, writeExact } from '../../src/engines/inference/dialects/exact-json.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
 import { type ChatOperation, translateAnswer } from '../../src/engines/inference/dialects/translate.js';
 import type { Usage } from '../../src/money/model-prices.js';
-import { hasFewPieces } from './pieces.js';
+import { hasFewPieces } from '../../src/engines/inference/pieces.js';
 
 /** I10: as of a request (`read-large.ts`), and more, since embeddings are long lists of numbers. */
 const MOST_PIECES = 1_000_000;
@@ -53,8 +54,10 @@ export function readLargeAnswer({ bytes, ...task }: AnswerTask): LargeAnswer {
 /** Undefined: it is no JSON object. */
 export function readAnswer({ answerTo, client }: AnswerFor, bytes: Buffer): ReadAnswer | undefined {
   const dialect = dialectFor(answerTo);
+  const text = bytes.toString('utf8');
   try {
-    const answer: unknown = JSON.parse(bytes.toString('utf8'));
+    // Numbers are changed only where something is written anew.
+    const answer: unknown = client === undefined ? JSON.parse(text) : parseExact(text);
     if (!isObject(answer)) return undefined;
     const read: ReadAnswer = {
       outcome: 'Answer',
@@ -64,7 +67,7 @@ export function readAnswer({ answerTo, client }: AnswerFor, bytes: Buffer): Read
     };
     if (client === undefined || read.error !== undefined) return read;
     const { body } = translateAnswer(dialect.name, client.operation, answer, client.about);
-    return { ...read, translated: JSON.stringify(body) };
+    return { ...read, translated: writeExact(body) };
   } catch {
     return undefined;
   }

@@ -10,10 +10,11 @@ import type {
   RequestFault,
   RequestSummary,
 } from '../../src/engines/inference/dialects/dialect.js';
+import { parseExact, writeExact } from '../../src/engines/inference/dialects/exact-json.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
 import { type ChatOperation, translateRequest } from '../../src/engines/inference/dialects/translate.js';
 import { digitsOf, fewTexts } from '../../src/engines/inference/tokens/count.js';
-import { hasFewPieces } from './pieces.js';
+import { hasFewPieces } from '../../src/engines/inference/pieces.js';
 import { understandBody } from './understand.js';
 
 /**
@@ -83,10 +84,10 @@ export type LargeTranslation =
 
 /** `mark`: as of `readLarge`. */
 export function translateLarge({ translate, to, options, bytes }: TranslateTask, mark: string): LargeTranslation {
-  const body: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
+  const body: unknown = parseExact(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
   const translated = translateRequest(translate, isObject(body) ? body : {}, to, options);
   if (translated.outcome === 'CannotCarry') return translated;
-  const written = alone(Buffer.from(JSON.stringify({ model: mark, ...translated.body })));
+  const written = alone(Buffer.from(writeExact({ model: mark, ...translated.body })));
   const from = '{"model":'.length;
   return { outcome: 'Translated', written, name: { from, to: from + JSON.stringify(mark).length } };
 }

@@ -4,6 +4,7 @@
  */
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { DialectName, Operation, RequestFault } from '../../src/engines/inference/dialects/dialect.js';
+import { writeExact } from '../../src/engines/inference/dialects/exact-json.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
 import {
   type ChatOperation,
@@ -72,7 +73,7 @@ export function readBytes(
       const translated = translateRequest(chatOf(operation), request.body, to, { ...form, stream: request.stream });
       if (translated.outcome === 'CannotCarry') return translated;
       const { body } = translated;
-      return { outcome: 'Translated', named: (model) => Buffer.from(JSON.stringify({ model, ...body })) };
+      return { outcome: 'Translated', named: (model) => Buffer.from(writeExact({ model, ...body })) };
     },
   };
 }

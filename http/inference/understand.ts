@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Refusal } from '../../src/api/refusal.js';
 import type { InferenceRequest, Operation } from '../../src/engines/inference/dialects/dialect.js';
+import { parseExact } from '../../src/engines/inference/dialects/exact-json.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
 
 export type Understood =
@@ -13,7 +14,7 @@ export function understandBody(operation: Operation, bytes: Buffer): Understood 
   if (!isUtf8(bytes)) return refused('the body is not UTF-8', 'Send the JSON in UTF-8.');
   let body: unknown;
   try {
-    body = JSON.parse(bytes.toString('utf8'));
+    body = parseExact(bytes.toString('utf8'));
   } catch {
     return refused('the body is not JSON', 'Send one JSON object.');
   }

@@ -5,7 +5,7 @@ import type { RequestFault } from './dialect.js';
 export type Body = Readonly<Record<string, unknown>>;
 
 /** Deeper than any schema of a tool; what walks or writes a body relies on it. */
-const DEEPEST = 128;
+export const DEEPEST = 128;
 export const LONGEST_MODEL = 200;
 /** Of one answer. More than any model gives. */
 const MOST_TOKENS = 1_000_000_000;

@@ -1,6 +1,6 @@
 /** How members of a request are refused that another dialect has no word for, and how numbers are read for one. */
 import { type Body, isGiven } from './body.js';
-import { CannotCarry } from './conversation.js';
+import { CannotCarry, type Tool, type ToolChoice } from './conversation.js';
 
 export const NOT_SAID =
   'must be left out: the model is served by an upstream of another dialect, which has no such thing';
@@ -9,6 +9,14 @@ export const NOT_SAID =
 export function checkMembers(object: Body, at: string, known: ReadonlySet<string>): void {
   const other = Object.keys(object).find((member) => !known.has(member) && isGiven(object[member]));
   if (other !== undefined) throw new CannotCarry(`${at}.${other}`, NOT_SAID);
+}
+
+/** A tool that has to be called is one of those that the request describes. */
+export function checkChoice(choice: ToolChoice | undefined, tools: readonly Tool[]): void {
+  if (choice?.is === 'Any' && tools.length === 0)
+    throw new CannotCarry('tool_choice', 'must be left out without tools');
+  if (choice?.is === 'Tool' && !tools.some(({ name }) => name === choice.name))
+    throw new CannotCarry('tool_choice', 'must name one of the tools');
 }
 
 export function numberOf(body: Body, member: string): number | undefined {

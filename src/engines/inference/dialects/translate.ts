@@ -149,7 +149,12 @@ export function followTranslated(
         out += writer.end(shownUsage(usage, about, outputBytes), reasoningTokens, usage === undefined);
       return { out: out === '' ? undefined : out, outputBytes: bytes };
     },
-    fail: (error) => writer.fail?.(error),
+    fail(error) {
+      if (writer.fail === undefined) return undefined;
+      const out = begun ? '' : writer.begin();
+      begun = true;
+      return out + writer.fail(error);
+    },
     get usage() {
       return usage;
     },

@@ -130,7 +130,6 @@ test("a stream of Anthropic's is told to a client of chats in its documented for
   t.deepEqual(told('Anthropic', '/v1/chat/completions', MESSAGE), [
     of({ role: 'assistant', content: '' }),
     of({ reasoning_content: 'Two towns' }),
-    of({ thinking_blocks: [{ type: 'thinking', thinking: 'Two towns', signature: 'EqQB' }] }),
     of({ content: 'I look' }),
     of({ content: ' at both.' }),
     of({ tool_calls: [look(0, 'toolu_1')] }),
@@ -138,6 +137,7 @@ test("a stream of Anthropic's is told to a client of chats in its documented for
     of({ tool_calls: [more(0, 'lo"}')] }),
     of({ tool_calls: [look(1, 'toolu_2')] }),
     of({ tool_calls: [more(1, '{"at": "Ulm"}')] }),
+    of({ thinking_blocks: [{ type: 'thinking', thinking: 'Two towns', signature: 'EqQB' }] }),
     of({}, 'tool_calls'),
     {
       ...common,

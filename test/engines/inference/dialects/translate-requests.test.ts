@@ -82,7 +82,7 @@ test("a chat with tools becomes Anthropic's documented form: all results of a tu
       ...{
         parallel_tool_calls: false,
         max_completion_tokens: 50,
-        temperature: 1.7,
+        temperature: 0.7,
         stop: 'END',
         user: 'me@example.com',
       },
@@ -113,7 +113,7 @@ test("a chat with tools becomes Anthropic's documented form: all results of a tu
     ],
     tools: [{ name: 'weather', description: 'Weather', input_schema: WEATHER }],
     tool_choice: { type: 'any', disable_parallel_tool_use: true },
-    temperature: 1,
+    temperature: 0.7,
     stop_sequences: ['END'],
   });
   t.regex((metadata as { user_id: string }).user_id, /^[0-9a-f]{64}$/, 'nobody is told who it is');

@@ -2,6 +2,7 @@
 import { isObject } from '../../../../api/safe-value.js';
 import { ZERO_USAGE } from '../../../../money/model-prices.js';
 import type { Dialect } from '../dialect.js';
+import { writeExact } from '../exact-json.js';
 import { writeFrame } from '../frames.js';
 import { readUpstreamError } from '../upstream-error.js';
 import { errorBody } from './errors.js';
@@ -9,12 +10,13 @@ import { bytesOfBlocks } from './generated.js';
 import { limitHeaders } from './limits.js';
 import { readAnthropic } from './request.js';
 import { followAnthropic } from './stream.js';
+import { withoutUnsigned } from './unsigned-thinking.js';
 import { usageOf } from './usage.js';
 
 export const anthropic: Dialect = {
   name: 'Anthropic',
   readRequest: readAnthropic,
-  encodeRequest: ({ body }, model) => Buffer.from(JSON.stringify({ ...body, model })),
+  encodeRequest: ({ body }, model) => Buffer.from(writeExact({ ...withoutUnsigned(body), model })),
   maxTokensOf: () => undefined,
   readUsage(operation, answer) {
     // A count costs nothing; what it counts was not used.

@@ -4,7 +4,9 @@ import { type Usage, ZERO_USAGE } from '../../../../money/model-prices.js';
 import type { AnswerEvent, AnswerReader, Finish, ReadState } from '../answer-event.js';
 import { listOf } from '../body.js';
 import { BrokenStreamError } from '../dialect.js';
-import { COMPLETE, OPEN, parse, readData } from '../frames.js';
+import { parsed } from '../arguments.js';
+import { readExactData, writeExact } from '../exact-json.js';
+import { COMPLETE, OPEN, parse } from '../frames.js';
 import { countOr } from '../numbers.js';
 import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
 import { newerUsage, usageOf } from './usage.js';
@@ -26,6 +28,7 @@ export function readMessageStream(): AnswerReader {
    * to this one.
    */
   let block: unknown;
+  let hasCalled = false;
 
   const note = (report: unknown): readonly AnswerEvent[] => {
     const newer = newerUsage(usage ?? ZERO_USAGE, report);
@@ -40,13 +43,14 @@ export function readMessageStream(): AnswerReader {
         return isObject(event['message']) ? note(event['message']['usage']) : [];
       case 'content_block_start':
         block = event['index'];
+        hasCalled ||= isObject(event['content_block']) && event['content_block']['type'] === 'tool_use';
         return isObject(event['content_block']) ? ofBlock(event['content_block']) : [];
       case 'content_block_delta':
         if (event['index'] !== block) throw new BrokenStreamError('its blocks are not told one after the other');
         return isObject(event['delta']) ? ofDelta(event['delta']) : [];
       case 'message_delta': {
         const counted = note(event['usage']);
-        return [...(isObject(event['delta']) ? finishOf(event['delta']) : []), ...counted];
+        return [...(isObject(event['delta']) ? finishOf(event['delta'], hasCalled) : []), ...counted];
       }
       case 'message_stop':
         state = COMPLETE;
@@ -63,7 +67,7 @@ export function readMessageStream(): AnswerReader {
         state = { is: 'Failed', error: readUpstreamError(parse(data)) ?? unknownUpstreamError(data) };
         return [];
       }
-      const event = readData(data);
+      const event = readExactData(data);
       const type = typeof event['type'] === 'string' && event['type'] !== '' ? event['type'] : named;
       if (type === 'error' || event['error']) {
         state = { is: 'Failed', error: readUpstreamError(event) ?? unknownUpstreamError('') };
@@ -89,7 +93,8 @@ export function readMessageAnswer(answer: Readonly<Record<string, unknown>>): re
       events.push({ type: 'Signature', signature });
     if (type === 'tool_use' && isObject(input) && Object.keys(input).length === 0) events.push(NO_ARGUMENTS);
   }
-  events.push(...finishOf(answer));
+  const hasCalled = events.some(({ type }) => type === 'ToolCall');
+  events.push(...finishOf(answer, hasCalled));
   const usage = usageOf(answer['usage']);
   if (usage !== undefined) events.push({ type: 'Usage', usage, reasoningTokens: reasoningOf(answer['usage']) });
   return events;
@@ -109,9 +114,11 @@ function ofBlock({ type, text, thinking, data, id, name, input }: Record<string,
     case 'tool_use': {
       if (typeof id !== 'string' || typeof name !== 'string' || name === '')
         throw new BrokenStreamError('a call of a tool has no id or no name');
-      const isGiven = isObject(input) && Object.keys(input).length > 0;
+      // Some servers give the text.
+      const value = typeof input === 'string' && input !== '' ? parsed(input) : (input ?? {});
+      if (!isObject(value)) throw new BrokenStreamError('a call of a tool has arguments that are no JSON object');
       const call: AnswerEvent = { type: 'ToolCall', id, name };
-      return isGiven ? [call, { type: 'Arguments', json: JSON.stringify(input) }] : [call];
+      return Object.keys(value).length > 0 ? [call, { type: 'Arguments', json: writeExact(value) }] : [call];
     }
     default:
       return [];
@@ -125,10 +132,15 @@ function ofDelta({ text, thinking, partial_json: json, signature }: Record<strin
   return typeof signature === 'string' && signature !== '' ? [{ type: 'Signature', signature }] : [];
 }
 
-function finishOf({ stop_reason: reason, stop_sequence: stop }: Record<string, unknown>): readonly AnswerEvent[] {
+function finishOf(
+  { stop_reason: reason, stop_sequence: stop }: Record<string, unknown>,
+  hasCalled: boolean,
+): readonly AnswerEvent[] {
   if (typeof reason !== 'string') return [];
   // The vendor pauses only for tools of its own, which no request asks for.
-  const finish = FINISH[reason] ?? 'End';
+  const told = FINISH[reason] ?? 'End';
+  // Some servers say that they have ended, of an answer that calls tools, or the reverse.
+  const finish = told === 'Tool' || told === 'End' ? (hasCalled ? 'Tool' : 'End') : told;
   return [typeof stop === 'string' ? { type: 'Finish', finish, stop } : { type: 'Finish', finish }];
 }
 

@@ -20,8 +20,9 @@ import {
   type Turn,
   type UserPart,
 } from '../conversation.js';
+import { writeExact } from '../exact-json.js';
 import { checkType } from '../media.js';
-import { checkMembers, NOT_SAID, numberOf } from '../not-said.js';
+import { checkChoice, checkMembers, NOT_SAID, numberOf } from '../not-said.js';
 
 /** Read below, or hints, which change no answer, and what is the same without. */
 const READ = new Set([
@@ -68,17 +69,19 @@ export function readMessages(body: Body): Conversation {
       'messages',
       'must end with the user: the dialect of the upstream begins no answer with given words',
     );
+  const tools = listOf(body['tools']).map((tool, at) => readTool(tool, `tools[${at}]`));
   const choice = readChoice(body['tool_choice']);
+  checkChoice(choice.toolChoice, tools);
   const { metadata } = body;
   const user: unknown = isObject(metadata) ? metadata['user_id'] : undefined;
   return {
     ...{ system: [...textsOf(body['system'], 'system'), ...system], turns, saidIn: 'messages' },
-    tools: listOf(body['tools']).map((tool, at) => readTool(tool, `tools[${at}]`)),
+    tools,
     ...choice,
     maxOutputTokens: numberOf(body, 'max_tokens'),
     temperature: numberOf(body, 'temperature'),
     topP: numberOf(body, 'top_p'),
-    stop: listOf(body['stop_sequences']).filter((one): one is string => typeof one === 'string' && one !== ''),
+    stop: readStop(body['stop_sequences']),
     format: readFormat(body),
     reasoning: readReasoning(body),
     user: typeof user === 'string' ? user : undefined,
@@ -136,7 +139,10 @@ function readUser(content: unknown, where: string): readonly UserPart[] {
     const id = block['tool_use_id'];
     if (typeof id !== 'string' || id === '') throw new CannotCarry(`${at}.tool_use_id`, 'must be the id of a call');
     const parts = blocksOf(block['content'], `${at}.content`).map(([inner, place]) => readPart(inner, place));
-    return { is: 'ToolResult', id, parts, failed: block['is_error'] === true };
+    const failed = block['is_error'];
+    if (isGiven(failed) && typeof failed !== 'boolean')
+      throw new CannotCarry(`${at}.is_error`, 'must be true or false');
+    return { is: 'ToolResult', id, parts, failed: failed === true };
   });
 }
 
@@ -183,9 +189,22 @@ function readAssistant(content: unknown, where: string): readonly AssistantPart[
     }
     if (type === 'redacted_thinking' && typeof data === 'string') return { is: 'HiddenThinking', data };
     if (type === 'tool_use' && typeof id === 'string' && typeof name === 'string')
-      return { is: 'ToolCall', id, name, arguments: JSON.stringify(input ?? {}) };
+      return { is: 'ToolCall', id, name, arguments: callArguments(input, at) };
     throw new CannotCarry(at, 'must be a block of type text, thinking, redacted_thinking or tool_use');
   });
+}
+
+function callArguments(input: unknown, at: string): string {
+  if (!isGiven(input)) return '{}';
+  if (!isObject(input)) throw new CannotCarry(`${at}.input`, 'must be an object');
+  return writeExact(input);
+}
+
+function readStop(given: unknown): readonly string[] {
+  if (!isGiven(given)) return [];
+  const isText = (one: unknown): one is string => typeof one === 'string';
+  if (!Array.isArray(given) || !given.every(isText)) throw new CannotCarry('stop_sequences', 'must be a list of texts');
+  return given.filter((one) => one !== '');
 }
 
 function readTool(tool: unknown, at: string): Tool {
@@ -198,6 +217,7 @@ function readTool(tool: unknown, at: string): Tool {
     );
   checkTool(tool, at);
   if (typeof name !== 'string' || name === '') throw new CannotCarry(at, 'must have a name');
+  if (isGiven(schema) && !isObject(schema)) throw new CannotCarry(`${at}.input_schema`, 'must be an object');
   return {
     name,
     description: typeof description === 'string' ? description : undefined,

@@ -13,7 +13,9 @@ import {
   type ShowCost,
 } from '../answer-event.js';
 import { COST_MEMBER, ESTIMATED_MEMBER } from '../cost-member.js';
-import { parse, writeFrame } from '../frames.js';
+import { parsed } from '../arguments.js';
+import { writeFrame } from '../frames.js';
+import { idOf } from './call-id.js';
 
 const STOP: Readonly<Record<Finish, string>> = {
   End: 'end_turn',
@@ -83,7 +85,7 @@ export function writeMessageStream(about: AnswerAbout, costOf: ShowCost): Answer
           );
         }
         case 'ToolCall':
-          return begin('tool_use', { type: 'tool_use', id: event.id, name: event.name, input: {} });
+          return begin('tool_use', { type: 'tool_use', id: idOf(event.id), name: event.name, input: {} });
         case 'Arguments':
           return delta({ type: 'input_json_delta', partial_json: event.json });
         case 'Finish':
@@ -138,7 +140,7 @@ export function writeMessageAnswer(
         blocks.push({ type: 'redacted_thinking', data: event.data });
         break;
       case 'ToolCall':
-        blocks.push({ type: 'tool_use', id: event.id, name: event.name, json: '' });
+        blocks.push({ type: 'tool_use', id: idOf(event.id), name: event.name, json: '' });
         break;
       case 'Arguments':
         if (last?.type === 'tool_use') last.json += event.json;
@@ -161,7 +163,7 @@ export function writeMessageAnswer(
 function contentOf(block: Block): unknown {
   if (block.type !== 'tool_use') return block;
   const { json, ...rest } = block;
-  const input = parse(json);
+  const input = parsed(json);
   return { ...rest, input: isObject(input) ? input : {} };
 }
 

@@ -1,6 +1,8 @@
 /** Writes a conversation as a request for a message. Throws a `CannotCarry` for what this dialect cannot say. Pure. */
 import { createHash } from 'node:crypto';
 import { isObject } from '../../../../api/safe-value.js';
+import { parsed } from '../arguments.js';
+import { idOf } from './call-id.js';
 import {
   type AssistantPart,
   CannotCarry,
@@ -50,7 +52,9 @@ export function writeMessages(conversation: Conversation, options: MessageOption
     ...reasoning.config,
     ...(format === undefined ? {} : { format: { type: 'json_schema', schema: format.schema } }),
   };
-  const temperature = conversation.temperature === undefined ? undefined : Math.min(1, conversation.temperature);
+  const { temperature } = conversation;
+  if (temperature !== undefined && temperature > 1)
+    throw new CannotCarry('temperature', 'must be 1 at most, in the dialect of the upstream');
   if (reasoning.thinking !== undefined && temperature !== undefined && temperature !== 1)
     throw new CannotCarry('temperature', 'must be 1 or left out beside reasoning, in the dialect of the upstream');
   return {
@@ -151,19 +155,10 @@ function writeAssistantPart(part: AssistantPart): unknown {
   }
 }
 
-/** Of a call. This dialect takes few characters; other ids stay apart by what they have. */
-function idOf(id: string): string {
-  return /^[\w-]+$/.test(id) ? id : `call-${Buffer.from(id).toString('base64url')}`;
-}
-
 /** Arguments that a model was cut off in are none. */
 function inputOf(json: string): unknown {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value = parsed(json);
+  return isObject(value) ? value : {};
 }
 
 function writeResult({ id, parts, failed }: ToolResult): unknown {

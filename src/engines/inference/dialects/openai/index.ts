@@ -1,6 +1,7 @@
 /** OpenAI's dialect: chat completions, completions and embeddings. */
 import { isObject } from '../../../../api/safe-value.js';
 import type { Dialect } from '../dialect.js';
+import { writeExact } from '../exact-json.js';
 import { writeFrame } from '../frames.js';
 import { readUpstreamError } from '../upstream-error.js';
 import { errorBody } from './errors.js';
@@ -25,7 +26,7 @@ export const openai: Dialect = {
       const given = isObject(body['stream_options']) ? body['stream_options'] : {};
       written['stream_options'] = { ...given, include_usage: true };
     }
-    return Buffer.from(JSON.stringify(written));
+    return Buffer.from(writeExact(written));
   },
   maxTokensOf: ({ operation, maxOutputTokens }) => (operation === '/v1/chat/completions' ? maxOutputTokens : undefined),
   readUsage: (_, answer) => (isObject(answer) ? usageOf(answer['usage']) : undefined),

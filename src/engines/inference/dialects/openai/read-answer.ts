@@ -6,7 +6,8 @@ import { isObject } from '../../../../api/safe-value.js';
 import type { AnswerEvent, AnswerReader, Finish, ReadState } from '../answer-event.js';
 import { listOf } from '../body.js';
 import { BrokenStreamError } from '../dialect.js';
-import { COMPLETE, OPEN, parse, readData } from '../frames.js';
+import { readExactData, writeExact } from '../exact-json.js';
+import { COMPLETE, OPEN, parse } from '../frames.js';
 import { countOr } from '../numbers.js';
 import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
 import { usageOf } from './usage.js';
@@ -26,6 +27,8 @@ const MOST_LOOKS = 256;
 
 interface Call {
   readonly id: string;
+  /** As the upstream has it. */
+  readonly told: unknown;
   name: string;
   json: string;
   /** Its arguments are known to be JSON. */
@@ -46,7 +49,7 @@ export function readChatStream(callId: (n: number) => string): AnswerReader {
         state = { is: 'Failed', error: readUpstreamError(parse(data)) ?? unknownUpstreamError(data) };
         return [];
       }
-      const chunk = readData(data);
+      const chunk = readExactData(data);
       const error = 'choices' in chunk && !chunk['error'] ? undefined : readUpstreamError(chunk);
       if (error !== undefined) {
         state = { is: 'Failed', error };
@@ -87,12 +90,16 @@ function eventsOf(
   const events: AnswerEvent[] = [];
   const choice = listOf(chunk['choices']).find((one) => isObject(one) && (one['index'] ?? 0) === 0);
   if (isObject(choice)) {
-    const said = choice[member];
+    const said = choice[member] ?? choice[member === 'delta' ? 'message' : 'delta'];
     if (isObject(said)) addSaid(events, said, calls);
     const { finish_reason: reason, stop_reason: stop } = choice;
     if (typeof reason === 'string') {
       events.push(...calls.end());
-      const told = FINISH[reason] ?? 'End';
+      // Nobody asks for this older form of a call.
+      if (reason === 'function_call' && !calls.any())
+        throw new BrokenStreamError('it calls a function that is no tool');
+      const asked = FINISH[reason] ?? 'End';
+      const told = asked === 'Tool' && !calls.any() ? 'End' : asked;
       // Some servers say "stop" of an answer that calls tools; vLLM names the sequence that stopped it.
       if (calls.any() && told === 'End') events.push({ type: 'Finish', finish: 'Tool' });
       else if (told === 'End' && typeof stop === 'string') events.push({ type: 'Finish', finish: 'Stop', stop });
@@ -146,6 +153,7 @@ function openCalls(callId: (n: number) => string): Calls {
   /** The last call of each index. */
   const latest = new Map<number, Call>();
   let current: Call | undefined;
+  const ids = new Set<string>();
   const waiting = new Set<Call>();
   let spoken: AnswerEvent[] = [];
   let looks = 0;
@@ -181,7 +189,7 @@ function openCalls(callId: (n: number) => string): Calls {
   /** Servers repeat an index, or give none; a name that comes with another id, or behind a call that is whole, begins a call. */
   const isAnother = (call: Call, id: unknown, name: unknown, hasIndex: boolean): boolean => {
     if (typeof name !== 'string' || name === '' || call.name === '') return false;
-    if (typeof id === 'string' && id !== '') return id !== call.id;
+    if (typeof id === 'string' && id !== '') return id !== call.told;
     return !hasIndex && isWhole(call);
   };
 
@@ -192,12 +200,15 @@ function openCalls(callId: (n: number) => string): Calls {
       const called = isObject(piece['function']) ? piece['function'] : {};
       const { name, arguments: given } = called;
       const { id } = piece;
-      const json = typeof given === 'string' ? given : isObject(given) ? JSON.stringify(given) : '';
+      const json = typeof given === 'string' ? given : isObject(given) ? writeExact(given) : '';
       const call = latest.get(index);
       if (call === undefined || isAnother(call, id, name, hasIndex)) {
         if (count >= MOST_CALLS) return [];
-        const named = typeof id === 'string' && id !== '' ? id : callId(count);
-        const next: Call = { id: named, name: typeof name === 'string' ? name : '', json, whole: false };
+        // Two of one id could not be told apart in what the client sends back.
+        const isNew = typeof id === 'string' && id !== '' && !ids.has(id);
+        const named = isNew ? id : callId(count);
+        ids.add(named);
+        const next: Call = { id: named, told: id, name: typeof name === 'string' ? name : '', json, whole: false };
         count += 1;
         latest.set(index, next);
         waiting.add(next);
@@ -219,6 +230,7 @@ function openCalls(callId: (n: number) => string): Calls {
       return goOn();
     },
     end() {
+      if ([...waiting].some(({ name }) => name === '')) throw new BrokenStreamError('a call of a tool has no name');
       const events = [...waiting].flatMap(begin);
       return [...events, ...flush()];
     },

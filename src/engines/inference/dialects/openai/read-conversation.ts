@@ -19,8 +19,9 @@ import {
   type ToolChoice,
   type Turn,
 } from '../conversation.js';
+import { CallArguments } from '../arguments.js';
 import { mediaOfURL } from '../media.js';
-import { checkMembers, NOT_SAID, numberOf } from '../not-said.js';
+import { checkChoice, checkMembers, NOT_SAID, numberOf } from '../not-said.js';
 
 /** Read below, or hints, which change no answer, and what is the same without. */
 const READ = new Set([
@@ -76,6 +77,7 @@ export function readChat(body: Body): Conversation {
   const { system, turns } = readMessages(listOf(body['messages']));
   const tools = listOf(body['tools']).map((tool, at) => readTool(tool, `tools[${at}]`));
   const choice = readChoice(body['tool_choice'], tools);
+  checkChoice(choice.toolChoice, choice.tools);
   return {
     ...{ system, turns, saidIn: 'messages', tools: choice.tools, toolChoice: choice.toolChoice },
     parallelTools: typeof body['parallel_tool_calls'] === 'boolean' ? body['parallel_tool_calls'] : undefined,
@@ -112,6 +114,7 @@ interface Read {
 function readMessages(messages: readonly unknown[]): Read {
   const system: string[] = [];
   const turns: Turn[] = [];
+  const given = new CallArguments();
   for (const [index, message] of messages.entries()) {
     const at = `messages[${index}]`;
     if (!isObject(message)) throw new CannotCarry(at, 'must be an object');
@@ -127,7 +130,7 @@ function readMessages(messages: readonly unknown[]): Read {
         turns.push({ role: 'User', parts: readContent(content, `${at}.content`) });
         break;
       case 'assistant':
-        turns.push({ role: 'Assistant', parts: readAssistant(message, at) });
+        turns.push({ role: 'Assistant', parts: readAssistant(message, at, given) });
         break;
       case 'tool': {
         const id = message['tool_call_id'];
@@ -176,14 +179,15 @@ function checkPart(part: Body, at: string): void {
   if (known !== undefined) checkMembers(part, at, known);
 }
 
-function readAssistant(message: Body, at: string): readonly AssistantPart[] {
+function readAssistant(message: Body, at: string, given: CallArguments): readonly AssistantPart[] {
   const { content, refusal, tool_calls: calls, thinking_blocks: blocks } = message;
   const parts: AssistantPart[] = listOf(blocks).flatMap((block, index) =>
     readThinking(block, `${at}.thinking_blocks[${index}]`),
   );
   parts.push(...readSpoken(content, `${at}.content`));
   if (typeof refusal === 'string' && refusal !== '') parts.push({ is: 'Text', text: refusal });
-  for (const [index, call] of listOf(calls).entries()) parts.push(readCall(call, `${at}.tool_calls[${index}]`));
+  if (isGiven(calls) && !Array.isArray(calls)) throw new CannotCarry(`${at}.tool_calls`, 'must be a list');
+  for (const [index, call] of listOf(calls).entries()) parts.push(readCall(call, `${at}.tool_calls[${index}]`, given));
   return parts;
 }
 
@@ -207,7 +211,7 @@ function readThinking(block: unknown, at: string): readonly AssistantPart[] {
   return [{ is: 'Thinking', text: thinking, signature }];
 }
 
-function readCall(call: unknown, at: string): AssistantPart {
+function readCall(call: unknown, at: string, given: CallArguments): AssistantPart {
   const called: unknown = isObject(call) ? call['function'] : undefined;
   if (!isObject(call) || !isObject(called)) throw new CannotCarry(at, 'must be the call of a function');
   checkMembers(call, at, CALL);
@@ -216,7 +220,7 @@ function readCall(call: unknown, at: string): AssistantPart {
   const { name, arguments: json } = called;
   if (typeof id !== 'string' || id === '' || typeof name !== 'string' || name === '')
     throw new CannotCarry(at, 'must have an id and the name of its function');
-  return { is: 'ToolCall', id, name, arguments: typeof json === 'string' && json.trim() !== '' ? json : '{}' };
+  return { is: 'ToolCall', id, name, arguments: given.read(json, `${at}.function.arguments`) };
 }
 
 function readTool(tool: unknown, at: string): Tool {
@@ -231,6 +235,7 @@ export function readFunction(described: Body, at: string, known: ReadonlySet<str
   checkMembers(described, at, known);
   const { name, description, parameters, strict } = described;
   if (typeof name !== 'string' || name === '') throw new CannotCarry(at, 'must have a name');
+  if (isGiven(parameters) && !isObject(parameters)) throw new CannotCarry(`${at}.parameters`, 'must be an object');
   return {
     name,
     description: typeof description === 'string' ? description : undefined,

@@ -22,6 +22,8 @@ export function writeChatStream(about: AnswerAbout, costOf: ShowCost): AnswerWri
   /** The call that is being told has said nothing of its arguments yet. */
   let isBare = false;
   let thought = '';
+  /** Told at once at the end: clients keep the last of a list that comes in pieces without an index. */
+  const blocks: object[] = [];
   let finish: Finish | undefined;
   const chunk = (delta: object, reason: string | null = null): string => {
     const choice = { index: 0, delta, logprobs: null, finish_reason: reason };
@@ -47,12 +49,13 @@ export function writeChatStream(about: AnswerAbout, costOf: ShowCost): AnswerWri
           thought += event.text;
           return chunk({ reasoning_content: event.text });
         case 'Signature': {
-          const block = { type: 'thinking', thinking: thought, signature: event.signature };
+          blocks.push({ type: 'thinking', thinking: thought, signature: event.signature });
           thought = '';
-          return chunk({ thinking_blocks: [block] });
+          return '';
         }
         case 'HiddenThinking':
-          return chunk({ thinking_blocks: [{ type: 'redacted_thinking', data: event.data }] });
+          blocks.push({ type: 'redacted_thinking', data: event.data });
+          return '';
         case 'ToolCall': {
           const ended = endCall();
           calls += 1;
@@ -70,7 +73,8 @@ export function writeChatStream(about: AnswerAbout, costOf: ShowCost): AnswerWri
       }
     },
     end(usage, reasoningTokens, isEstimate) {
-      const last = endCall() + chunk({}, FINISH[finish ?? 'End']);
+      const thinking = blocks.length === 0 ? '' : chunk({ thinking_blocks: blocks });
+      const last = endCall() + thinking + chunk({}, FINISH[finish ?? 'End']);
       const shown = { ...chatUsage(usage, reasoningTokens), [COST_MEMBER]: costOf(usage) };
       const estimated = isEstimate ? { [ESTIMATED_MEMBER]: true } : {};
       const counted = JSON.stringify({ ...common, choices: [], usage: { ...shown, ...estimated } });

@@ -14,8 +14,9 @@ import {
   type TextPart,
   type Turn,
 } from '../conversation.js';
+import { CallArguments } from '../arguments.js';
 import { mediaOfURL } from '../media.js';
-import { checkMembers, numberOf } from '../not-said.js';
+import { checkChoice, checkMembers, numberOf } from '../not-said.js';
 import { readChoice, readFunction, readSchema } from '../openai/read-conversation.js';
 import { readEncrypted } from './encrypted.js';
 
@@ -66,6 +67,7 @@ export function readResponseConversation(body: Body): Conversation {
   const { system, turns } = readInput(input);
   const tools = listOf(body['tools']).map((tool, at) => readFunction(isObject(tool) ? tool : {}, `tools[${at}]`, TOOL));
   const choice = readChoice(body['tool_choice'], tools);
+  checkChoice(choice.toolChoice, choice.tools);
   return {
     system: [...(typeof instructions === 'string' && instructions !== '' ? [instructions] : []), ...system],
     ...{ turns, saidIn: 'input', tools: choice.tools, toolChoice: choice.toolChoice },
@@ -84,6 +86,7 @@ function readInput(input: unknown): { readonly system: string[]; readonly turns:
   if (typeof input === 'string') return { system: [], turns: [{ role: 'User', parts: [{ is: 'Text', text: input }] }] };
   const system: string[] = [];
   const turns: Turn[] = [];
+  const given = new CallArguments();
   for (const [index, item] of listOf(input).entries()) {
     const at = `input[${index}]`;
     if (!isObject(item)) throw new CannotCarry(at, 'must be an object');
@@ -98,7 +101,7 @@ function readInput(input: unknown): { readonly system: string[]; readonly turns:
         else throw new CannotCarry(`${at}.role`, 'must be user, assistant, system or developer');
         break;
       case 'function_call':
-        turns.push({ role: 'Assistant', parts: [readCall(item, at)] });
+        turns.push({ role: 'Assistant', parts: [readCall(item, at, given)] });
         break;
       case 'function_call_output': {
         const id = item['call_id'];
@@ -154,10 +157,10 @@ function readContent(content: unknown, where: string): readonly (TextPart | Medi
   });
 }
 
-function readCall({ call_id: id, name, arguments: json }: Body, at: string): AssistantPart {
+function readCall({ call_id: id, name, arguments: json }: Body, at: string, given: CallArguments): AssistantPart {
   if (typeof id !== 'string' || id === '' || typeof name !== 'string' || name === '')
     throw new CannotCarry(at, 'must have a call_id and the name of its function');
-  return { is: 'ToolCall', id, name, arguments: typeof json === 'string' && json.trim() !== '' ? json : '{}' };
+  return { is: 'ToolCall', id, name, arguments: given.read(json, `${at}.arguments`) };
 }
 
 function readFormat(text: unknown): Format | undefined {

@@ -6,6 +6,7 @@ import { promptTokens, type Usage } from '../../../../money/model-prices.js';
 import type { AnswerAbout, AnswerEvent, AnswerWriter, Finish, ShowCost } from '../answer-event.js';
 import { COST_MEMBER, ESTIMATED_MEMBER } from '../cost-member.js';
 import { BrokenStreamError } from '../dialect.js';
+import { writeExact } from '../exact-json.js';
 import { writeFrame } from '../frames.js';
 import { writeEncrypted } from './encrypted.js';
 
@@ -21,7 +22,7 @@ export function writeResponseStream(about: AnswerAbout, costOf: ShowCost): Answe
   let sequence = -1;
   const emit: Emit = (type, members) => {
     sequence += 1;
-    frames += writeFrame(type, JSON.stringify({ type, sequence_number: sequence, ...members }));
+    frames += writeFrame(type, writeExact({ type, sequence_number: sequence, ...members }));
   };
   const taken = (): string => {
     const all = frames;
