@@ -16,7 +16,7 @@ export interface BlockPayer {
 
 /** What a request has drawn. One owner, one end. */
 export interface Reservation {
-  /** Of a stream that goes on: what it has cost so far, never less than before. */
+  /** Of a stream that goes on: what it has cost so far, by an estimate. It is charged when this process ends before the stream does. */
   progress(costUSD: USD): void;
   /**
    * The request is over. What is more than was drawn is the service's. Answers what it is charged (USD). A request without tokens counts as

@@ -112,13 +112,13 @@ export function isPast(tokens: number, held: number): boolean {
 }
 
 /** An upstream generates more than it was told to. */
-export function pastBound(): RefusalError {
+export function pastBound(fix = 'Send a larger max_tokens.'): RefusalError {
   return refuse(
     'BudgetExceeded',
     'the upstream has generated more than the request was admitted for: the answer is cut',
     {
       retryAfterSeconds: 'Never',
-      fix: 'Send a larger max_tokens.',
+      fix,
     },
   );
 }

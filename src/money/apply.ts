@@ -7,7 +7,7 @@
 import { availableOn, type Book, type Posting } from './book.js';
 import { chargeToEnd, chargeUntil } from './charge.js';
 import { budgetCounter, monthOf, parseCounter, periodOf } from './counters.js';
-import { countUse, draw } from './draw.js';
+import { chargeUnderWay, countUse, draw } from './draw.js';
 import { firstAmount, type Hold, type Segment } from './hold.js';
 import { withOpenings } from './late-budgets.js';
 import type { BudgetLimit, StandingBudget } from './limits.js';
@@ -71,7 +71,8 @@ function carryOut(book: Book, operation: MoneyOperation, now: number): Operation
     case 'Release': {
       const hold = book.holds.get(operation.key);
       if (hold === undefined) return GONE;
-      release(book, hold, Math.min(operation.until ?? now, now), operation.covered ?? []);
+      const left = operation.abandoned === true ? chargeUnderWay(book, hold, now) : hold;
+      release(book, left, Math.min(operation.until ?? now, now), operation.covered ?? []);
       return DONE;
     }
     case 'SetBudget':

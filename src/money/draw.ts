@@ -39,25 +39,30 @@ export function isBlock(key: string): boolean {
 export function draw(
   book: Book,
   hold: Hold,
-  { draw: number, usedUSD, holdUSD, use }: Extract<MoneyOperation, { op: 'Draw' }>,
+  { draw: number, usedUSD, holdUSD, underWayUSD, use }: Extract<MoneyOperation, { op: 'Draw' }>,
   now: number,
 ): OperationResult {
   if (hold.billing !== undefined || number !== (hold.drawn ?? 0) + 1) return { outcome: 'Nothing', why: 'MovedOn' };
   const { charged, chargedUSD } = chargeUse(book, hold, amountOf(usedUSD), now);
-  book.setHold(hold.key, { ...charged, drawn: number, sequence: hold.sequence + 1 });
+  const drawing = { ...charged, drawn: number, underWayUSD, sequence: hold.sequence + 1 };
+  book.setHold(hold.key, drawing);
   if (use !== undefined) countUse(book, use, chargedUSD, now);
-  const { next, refusal, short } = resize(
-    book,
-    { ...charged, drawn: number, sequence: hold.sequence + 1 },
-    holdUSD,
-    now,
-  );
+  const { next, refusal, short } = resize(book, drawing, holdUSD, now);
   const drawn = {
     short,
     ...{ chargedUSD: chargedUSD.toFixed(), heldUSD: capacityIn(next, monthOf(now)).toFixed() },
     counters: next.parts.map(({ counter }) => counter),
   };
   return { outcome: 'Applied', refusal, drawn };
+}
+
+/** Nobody will say what requests under way came to. */
+export function chargeUnderWay(book: Book, hold: Hold, now: number): Hold {
+  if (hold.underWayUSD === undefined) return hold;
+  const { charged } = chargeUse(book, hold, amountOf(hold.underWayUSD), now);
+  const next = { ...charged, underWayUSD: undefined, sequence: hold.sequence + 1 };
+  book.setHold(hold.key, next);
+  return next;
 }
 
 /** In the minute of now. */

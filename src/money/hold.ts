@@ -70,6 +70,8 @@ export interface Hold {
   readonly fundedIn?: number | undefined;
   /** Number of the last draw of requests to models. What they were charged is none of what its time is. */
   readonly drawn?: number | undefined;
+  /** As of the last draw: what requests under way have used, by an estimate. It is charged when nobody is left who could say what it came to. */
+  readonly underWayUSD?: string | undefined;
 }
 
 /** Minimum charge or one unit in whole increments, whichever is larger, and the reserve. */

@@ -26,12 +26,16 @@ export type MoneyOperation =
     }
   /** Charges until now and takes money for the time ahead. With `sequence`: only if the hold has not changed since. */
   | { readonly op: 'Renew'; readonly key: string; readonly sequence?: number | undefined }
-  /** Charges until `until` (default: now) and gives the rest back. `covered`: segments that the service pays. */
+  /**
+   * Charges until `until` (default: now) and gives the rest back. `covered`: segments that the service pays. `abandoned`: the process that drew
+   * on it has ended, and what was under way then is charged by what it has said of it last.
+   */
   | {
       readonly op: 'Release';
       readonly key: string;
       readonly until?: number | undefined;
       readonly covered?: readonly Segment[] | undefined;
+      readonly abandoned?: true | undefined;
     }
   | { readonly op: 'SetBudget'; readonly budget: BudgetLimit }
   | { readonly op: 'DropBudget'; readonly uid: string }
@@ -55,7 +59,8 @@ export type MoneyOperation =
   /**
    * Charges what requests to models have used to a hold that no time bills (a block), never more than it has, and sets what it holds from
    * now on; where there is no room for more, it keeps what is left and says who refused. `draw`: one more than the last of this hold; one
-   * that comes twice does nothing. `use` is counted in the same transaction. A hold that time bills has moved on from draws.
+   * that comes twice does nothing. `use` is counted in the same transaction. `underWayUSD`: what requests that go on have used by an estimate,
+   * which may still become less; it is part of what is held. A hold that time bills has moved on from draws.
    */
   | {
       readonly op: 'Draw';
@@ -63,6 +68,7 @@ export type MoneyOperation =
       readonly draw: number;
       readonly usedUSD: string;
       readonly holdUSD: string;
+      readonly underWayUSD?: string | undefined;
       readonly use?: ModelUse | undefined;
     }
   /** Counts requests that cost nothing. */

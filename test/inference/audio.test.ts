@@ -165,34 +165,49 @@ test.serial('a transcription comes in events, and is charged by the tokens that 
   t.is(await settledCost(service, uid), priceOf(30, 4).toFixed());
 });
 
-test.serial('a text is spoken as it comes, and its characters are charged, also to who leaves', async (t) => {
-  const { owner, service, upstreams } = gateway;
-  const sound = Buffer.alloc(300_000, 7);
-  upstreams.on(
-    'speaks-characters',
-    (response) => void response.writeHead(200, { 'content-type': 'audio/mpeg' }).end(sound),
-  );
-  const uid = await makeEndpoint(owner, 'speaks', { model: 'speaks-characters', limits: NO_LIMITS });
-  const asked = { model: 'endpoint/speaks', input: 'x'.repeat(1_000), voice: 'alloy' } as const;
-  const answer = await openaiOf(owner, owner.key).audio.speech.create(asked);
-  t.is(answer.headers.get('content-type'), 'audio/mpeg');
-  t.is(answer.headers.get('x-svc-cost-usd'), '0.015');
-  t.true(Buffer.from(await answer.arrayBuffer()).equals(sound));
-  t.is(await settledCost(service, uid), '0.015');
-  t.deepEqual(upstreams.seen('speaks-characters').at(-1)?.body, { ...asked, model: 'vendor-speaks-characters' });
-  upstreams.on('speaks-characters', (response) => {
-    response.writeHead(200, { 'content-type': 'audio/mpeg' });
-    response.write(sound);
-  });
-  const leaving = await openStream(owner, SPEECH, asked);
-  t.is(leaving.response.status, 200);
-  leaving.leave();
-  await until('the upstream is given up', () => upstreams.seen('speaks-characters').at(-1)?.left === true);
-  t.is(await settledCost(service, uid), '0.03');
-  upstreams.on('speaks-characters', (response) => json(response, 500, { error: { message: 'no' } }));
-  t.is((await owner.post(SPEECH, asked)).status, 503);
-  t.is(await settledCost(service, uid), '0.03', 'what fails costs nothing');
-});
+test.serial(
+  'a text is spoken as it comes, and its characters are charged, also to who leaves or has got a part of it',
+  async (t) => {
+    const { owner, service, upstreams } = gateway;
+    const sound = Buffer.alloc(300_000, 7);
+    upstreams.on(
+      'speaks-characters',
+      (response) => void response.writeHead(200, { 'content-type': 'audio/mpeg' }).end(sound),
+    );
+    const uid = await makeEndpoint(owner, 'speaks', { model: 'speaks-characters', limits: NO_LIMITS });
+    const asked = { model: 'endpoint/speaks', input: 'x'.repeat(1_000), voice: 'alloy' } as const;
+    const answer = await openaiOf(owner, owner.key).audio.speech.create(asked);
+    t.is(answer.headers.get('content-type'), 'audio/mpeg');
+    t.is(answer.headers.get('x-svc-cost-usd'), '0.015');
+    t.true(Buffer.from(await answer.arrayBuffer()).equals(sound));
+    t.is(await settledCost(service, uid), '0.015');
+    t.deepEqual(upstreams.seen('speaks-characters').at(-1)?.body, { ...asked, model: 'vendor-speaks-characters' });
+    upstreams.on('speaks-characters', (response) => {
+      response.writeHead(200, { 'content-type': 'audio/mpeg' });
+      response.write(sound);
+    });
+    const leaving = await openStream(owner, SPEECH, asked);
+    t.is(leaving.response.status, 200);
+    leaving.leave();
+    await until('the upstream is given up', () => upstreams.seen('speaks-characters').at(-1)?.left === true);
+    t.is(await settledCost(service, uid), '0.03');
+    upstreams.on('speaks-characters', (response) => json(response, 500, { error: { message: 'no' } }));
+    t.is((await owner.post(SPEECH, asked)).status, 503);
+    t.is(await settledCost(service, uid), '0.03', 'what fails costs nothing');
+    let breakOff = (): void => undefined;
+    upstreams.on('speaks-characters', (response) => {
+      response.writeHead(200, { 'content-type': 'audio/mpeg' });
+      response.write(sound);
+      breakOff = () => void response.destroy();
+    });
+    const emoji = { ...asked, input: '\u{1f600}'.repeat(1_000) };
+    const breaking = await openStream(owner, SPEECH, emoji);
+    await until('some of it is there', () => breaking.text().length > 0);
+    breakOff();
+    t.not(await breaking.ended, 'End');
+    t.is(await settledCost(service, uid), '0.045', 'some of it was spoken; a sign of two units is one character');
+  },
+);
 
 test.serial('speech that is billed by tokens is asked for in events, which tell them', async (t) => {
   const { owner, service, upstreams } = gateway;

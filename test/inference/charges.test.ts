@@ -4,6 +4,7 @@ import { showUSD, USD } from '../../src/money/usd.js';
 import { until } from '../e2e/until.js';
 import {
   CHAT,
+  inDatabase,
   ledgerOf,
   makeEndpoint,
   MESSAGES,
@@ -224,22 +225,53 @@ test('an answer of a few tokens more than were asked for is delivered, as server
   t.true(new USD(await settledCost(service, uid)).lte(holdOf(body, 10)));
 });
 
-test('use that goes on is posted while a stream runs, so that a Budget sees it before its end', async (t) => {
+test('a stream that takes long is charged what its upstream reports at its end, though our count until then was more', async (t) => {
   const { owner, service, upstreams } = gateway;
   let finish = (): void => undefined;
   upstreams.on('trickle', (response) => {
     streamHead(response);
-    const timer = setInterval(() => response.write(chunk('xxx')), 100);
-    finish = () => void response.end(chunk('', 'stop') + usageChunk({ input: 1, output: 200 }) + DONE);
+    const timer = setInterval(() => response.write(chunk('xxxxxxxxxxxx')), 100);
+    finish = () => void response.end(chunk('', 'stop') + usageChunk({ input: 1, output: 2 }) + DONE);
     response.on('close', () => clearInterval(timer));
   });
   const uid = await makeEndpoint(owner, 'trickle', { model: 'trickle', limits: NO_LIMITS });
   const stream = await openStream(owner, CHAT, { model: 'endpoint/trickle', messages: said('Hello'), max_tokens: 500 });
-  await until('some of it is spent', async () => Number((await ledgerOf(service, uid)).spent) > 0, 20_000);
+  const underWay = `SELECT key FROM holds WHERE body LIKE '%' || $1 || '%' AND (body::json->>'underWayUSD')::numeric > $2`;
+  const most = priceOf(1, 2).toFixed();
+  await until(
+    'the ledger knows of more than it will cost',
+    async () => (await inDatabase(service, underWay, [uid, most])).length > 0,
+    20_000,
+  );
   t.false(stream.text().includes('[DONE]'), 'it still runs');
+  t.is((await ledgerOf(service, uid)).spent, '0');
   finish();
   t.is(await stream.ended, 'End');
-  t.is(await settledCost(service, uid), priceOf(1, 200).toFixed());
+  t.is(await settledCost(service, uid), most);
+});
+
+test('a stream that breaks after a long silence costs nothing', async (t) => {
+  const { owner, service, upstreams } = gateway;
+  let finish = (): void => undefined;
+  let pings = 0;
+  upstreams.on('trickle-claude', (response) => {
+    streamHead(response);
+    response.write(messageBegin(1_000));
+    const timer = setInterval(() => {
+      pings += 1;
+      response.write(event('ping', {}));
+    }, 100);
+    finish = () => response.destroy();
+    response.on('close', () => clearInterval(timer));
+  });
+  const uid = await makeEndpoint(owner, 'silent-long', { model: 'trickle-claude', limits: NO_LIMITS });
+  const body = { model: 'endpoint/silent-long', messages: said('Hello'), max_tokens: 500 };
+  const stream = await openStream(owner, MESSAGES, body);
+  await until('it has lasted longer than a look at its use', () => pings > 60, 20_000);
+  finish();
+  await stream.ended;
+  t.is(await settledCost(service, uid), '0');
+  t.like(await usageOf(owner, 'silent-long'), { requests: 1, errors: 1 });
 });
 
 test('an upstream that sends its answer in single bytes without end is given up, and takes little memory', async (t) => {

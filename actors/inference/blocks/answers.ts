@@ -91,6 +91,7 @@ function placed(account: Account, step: Asked, result: OperationResult, hooks: A
   if (result.outcome === 'Applied') {
     block.state = 'Standing';
     block.draws = 0;
+    block.toldUnderWayUSD = ZERO;
     block.heldUSD = step.heldUSD;
     return admitAsked(account, step, hooks);
   }
@@ -111,6 +112,7 @@ function drawn(
   const { block, used } = step;
   const { costUSD, ...use } = used;
   block.draws += 1;
+  block.toldUnderWayUSD = step.underWayUSD;
   block.heldUSD = new USD(heldUSD);
   Object.assign(block, { counters, short: short === true, seenAt: hooks.now, postedAt: hooks.now });
   const charged = new USD(chargedUSD);

@@ -1,6 +1,7 @@
 /**
- * Releases the blocks of epochs before this one, before the first request draws: their processes can post nothing any more. What they had used
- * and not posted is lost, in the client's favour; it is at most what they held, and that is reported.
+ * Releases the blocks of epochs before this one, before the first request draws: their processes can post nothing any more. Of streams that were
+ * under way what they had used a few seconds before is charged; all else that was used and not posted is lost, in the client's favour. It is at
+ * most what they held, and that is reported.
  *
  * I10: GROUP in one member of a commit. What cannot be released now rejects: the process that begins to lead does not serve requests then.
  */
@@ -24,7 +25,7 @@ export async function releaseDeadBlocks({ read, ledger, onProblem }: DeadBlockDe
       const group = blocks.slice(from, from + GROUP);
       const answer = await ledger(
         org,
-        group.map(({ key }) => ({ op: 'Release', key }) as const),
+        group.map(({ key }) => ({ op: 'Release', key, abandoned: true }) as const),
       );
       if (answer.outcome !== 'Committed') throw new Error(`blocks of ${org} cannot be released: ${answer.outcome}`);
     }

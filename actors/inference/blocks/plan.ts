@@ -12,7 +12,17 @@ import type { HoldRefusal, MoneyOperation } from '../../../src/money/operation.j
 import { sumUSD, USD, ZERO } from '../../../src/money/usd.js';
 import type { BlockPayer } from '../blocks.js';
 import { sharesCounter, SHORT_MS, slackOf } from './slack.js';
-import { freeOf, isNothing, NOTHING, plus, type Account, type Block, type Unposted, type Waiting } from './state.js';
+import {
+  freeOf,
+  hasNews,
+  isNothing,
+  NOTHING,
+  plus,
+  type Account,
+  type Block,
+  type Unposted,
+  type Waiting,
+} from './state.js';
 
 const MOST_STEPS = 100;
 /** A block that nobody uses is given back after (ms). */
@@ -36,7 +46,7 @@ interface Asking {
 
 export type Step =
   | (Asking & { readonly type: 'Place' })
-  | (Asking & { readonly type: 'Draw'; readonly used: Unposted; readonly heldBefore: USD })
+  | (Asking & { readonly type: 'Draw'; readonly used: Unposted; readonly heldBefore: USD; readonly underWayUSD: USD })
   /** The hold of what is owed, which is placed, charged and released in the same commit. */
   | { readonly type: 'PlaceOwed'; readonly operation: MoneyOperation }
   | {
@@ -72,7 +82,8 @@ export function planSteps(
     for (const key of account.releases) {
       if (!hasRoom()) return;
       account.releases.delete(key);
-      steps.push({ type: 'Release', key, operation: { op: 'Release', key } });
+      const operation = { op: 'Release', key, ...(closing && ({ abandoned: true } as const)) } as const;
+      steps.push({ type: 'Release', key, operation });
     }
   };
   // First: what they give back may be asked for.
@@ -90,7 +101,7 @@ export function planSteps(
   }
   for (const block of blocks) {
     if (planned.has(block)) continue;
-    const isToPost = !isNothing(block.unposted) && (closing || block.postAt <= now || steps.length > 0);
+    const isToPost = hasNews(block) && (closing || block.postAt <= now || steps.length > 0);
     const isDue = isToPost || (block.tooMuch && !closing);
     if (isDue && hasRoom()) add(block, drawOf(block, account, now, { last: false, nothing: closing }));
     else if (!isDue && (closing || isIdle(block, now))) giveUp(account, block);
@@ -113,7 +124,7 @@ export function nextStepAt(account: Account): number {
   if (account.counts.size > 0) at = Math.min(at, account.countedAt + COUNT_EVERY_MS);
   for (const block of account.blocks.values()) {
     if (block.waiting.size > 0 || block.tooMuch) return -Infinity;
-    if (!isNothing(block.unposted)) at = Math.min(at, block.postAt);
+    if (hasNews(block)) at = Math.min(at, block.postAt);
     else if (block.running === 0) at = Math.min(at, block.idleSince + IDLE_MS);
   }
   return at;
@@ -199,7 +210,8 @@ function drawOf(block: Block, account: Account, now: number, how: How): Step {
   const { key, unposted: used, payer, heldUSD: heldBefore } = block;
   const asked = how.nothing === true || how.nobody === true ? [] : askedOf(block, how);
   const claimed = block.reservedUSD.plus(sumUSD(asked.map(({ amountUSD }) => amountUSD)));
-  const heldUSD = how.nothing === true ? ZERO : claimed.plus(aheadOf(block, account, now, how));
+  // What is under way at the end of this process is charged with the release.
+  const heldUSD = how.nothing === true ? block.underWayUSD : claimed.plus(aheadOf(block, account, now, how));
   const { costUSD, ...counts } = used;
   block.unposted = NOTHING;
   block.postAt = Infinity;
@@ -207,9 +219,13 @@ function drawOf(block: Block, account: Account, now: number, how: How): Step {
   // I7: until the answer, it is not known to have more than the least that may become of it.
   block.heldUSD = USD.max(0, USD.min(heldBefore.minus(costUSD), heldUSD));
   const use = payer.endpoint === undefined || isNothing(used) ? undefined : { uid: payer.endpoint, ...counts };
-  const amounts = { usedUSD: costUSD.toFixed(), holdUSD: heldUSD.toFixed() };
+  const { underWayUSD } = block;
+  const amounts = {
+    ...{ usedUSD: costUSD.toFixed(), holdUSD: heldUSD.toFixed() },
+    ...(underWayUSD.isZero() ? {} : { underWayUSD: underWayUSD.toFixed() }),
+  };
   return {
-    ...{ type: 'Draw', block, key, asked, last: how.last, heldUSD, used, heldBefore },
+    ...{ type: 'Draw', block, key, asked, last: how.last, heldUSD, used, heldBefore, underWayUSD },
     operation: { op: 'Draw', key, draw: block.draws + (how.again === true ? 2 : 1), ...amounts, use },
   };
 }

@@ -1,15 +1,16 @@
 /**
  * What one request has drawn, from then to its end: what it has cost moves from what is reserved to what is unposted, never more than was
- * reserved. One owner, one end: `settle` gives back the rest, and everything after it does nothing.
+ * reserved. Until then it is an estimate that may still become less, of which the ledger is told for the case that this process ends. One owner,
+ * one end: `settle` gives back the rest, and everything after it does nothing.
  */
 import { USD, ZERO } from '../../../src/money/usd.js';
 import type { BlockPayer, Reservation } from '../blocks.js';
 import { noteSpend } from './slack.js';
-import { isNothing, NOTHING, plus, type Account, type Block, type Unposted } from './state.js';
+import { NOTHING, plus, type Account, type Block, type Unposted } from './state.js';
 
 /** What has ended is posted within (ms). */
 const POST_WITHIN_MS = 50;
-/** What goes on is posted every (ms). */
+/** The ledger is told of what goes on every (ms). */
 const PROGRESS_EVERY_MS = 5_000;
 /** I10: InferenceEndpoints of one org whose requests without a charge are counted together; of further ones they are not. */
 const MOST_COUNTED = 10_000;
@@ -28,17 +29,18 @@ export function reserve(account: Account, block: Block, amountUSD: USD, hooks: R
   block.running += 1;
   hooks.onRunning(block, 1);
   let soFar = ZERO;
+  let charged = ZERO;
   let over = false;
 
-  /** What is more than the service has posted for it before. */
-  function move(costUSD: USD, ended: Unposted, within: (now: number) => number): void {
-    const more = USD.max(0, USD.min(costUSD, amountUSD).minus(soFar));
-    if (more.isZero() && isNothing(ended)) return;
-    const now = hooks.now();
-    soFar = soFar.plus(more);
-    block.reservedUSD = block.reservedUSD.minus(more);
-    noteSpend(block, more, now);
-    const use = { ...ended, costUSD: more };
+  function estimate(costUSD: USD): void {
+    const now = USD.max(0, USD.min(costUSD, amountUSD));
+    block.underWayUSD = block.underWayUSD.plus(now).minus(soFar);
+    soFar = now;
+  }
+
+  function post(use: Unposted, now: number): void {
+    block.reservedUSD = block.reservedUSD.minus(use.costUSD);
+    noteSpend(block, use.costUSD, now);
     if (block.state === 'Gone') {
       // What was produced is charged, though its hold went with its object.
       addOwed(account, block.payer, use, now);
@@ -52,26 +54,32 @@ export function reserve(account: Account, block: Block, amountUSD: USD, hooks: R
       return;
     }
     addUnposted(account, block, use, now);
-    block.postAt = Math.min(block.postAt, within(now));
+    block.postAt = Math.min(block.postAt, now + POST_WITHIN_MS);
     hooks.onDue(account, block.postAt);
   }
 
   return {
     progress(costUSD) {
-      if (!over) move(costUSD, NOTHING, (now) => Math.max(now, block.postedAt + PROGRESS_EVERY_MS));
+      if (over || block.state !== 'Standing') return;
+      estimate(costUSD);
+      block.postAt = Math.min(block.postAt, Math.max(hooks.now(), block.postedAt + PROGRESS_EVERY_MS));
+      hooks.onDue(account, block.postAt);
     },
     settle(costUSD, { input, output }) {
-      if (over) return soFar;
+      if (over) return charged;
       over = true;
-      const isFree = USD.max(costUSD, soFar).lte(0) && input === 0 && output === 0;
-      const ended = { requests: 1, errors: isFree ? 1 : 0, inputTokens: input, outputTokens: output, costUSD: ZERO };
-      move(costUSD, ended, (now) => now + POST_WITHIN_MS);
-      block.reservedUSD = block.reservedUSD.minus(amountUSD.minus(soFar));
+      estimate(ZERO);
+      charged = USD.max(0, USD.min(costUSD, amountUSD));
+      const isFree = charged.isZero() && input === 0 && output === 0;
+      const now = hooks.now();
+      const tokens = { inputTokens: input, outputTokens: output };
+      post({ requests: 1, errors: isFree ? 1 : 0, ...tokens, costUSD: charged }, now);
+      block.reservedUSD = block.reservedUSD.minus(amountUSD.minus(charged));
       block.running -= 1;
-      block.idleSince = hooks.now();
+      block.idleSince = now;
       hooks.onRunning(block, -1);
-      hooks.onDue(account, hooks.now() + POST_WITHIN_MS);
-      return soFar;
+      hooks.onDue(account, now + POST_WITHIN_MS);
+      return charged;
     },
   };
 }

@@ -36,6 +36,9 @@ export interface Block {
   draws: number;
   heldUSD: USD;
   reservedUSD: USD;
+  /** Of what is reserved: what requests under way have used so far, by an estimate, and what of that the ledger knows. */
+  underWayUSD: USD;
+  toldUnderWayUSD: USD;
   /** Requests that have reserved. */
   running: number;
   unposted: Unposted;
@@ -68,6 +71,7 @@ export interface Block {
 export function newBlock(payer: BlockPayer, key: string, now: number): Block {
   return {
     ...{ payer, key, state: 'Absent', draws: 0, heldUSD: ZERO, reservedUSD: ZERO, running: 0, unposted: NOTHING },
+    ...{ underWayUSD: ZERO, toldUnderWayUSD: ZERO },
     ...{
       waiting: new Set(),
       fitting: undefined,
@@ -85,6 +89,11 @@ export function newBlock(payer: BlockPayer, key: string, now: number): Block {
 /** What nobody claims. */
 export function freeOf({ heldUSD, reservedUSD, unposted }: Block): USD {
   return heldUSD.minus(reservedUSD).minus(unposted.costUSD);
+}
+
+/** The ledger is to hear something of it. */
+export function hasNews({ unposted, underWayUSD, toldUnderWayUSD }: Block): boolean {
+  return !isNothing(unposted) || !underWayUSD.eq(toldUnderWayUSD);
 }
 
 export function isNothing({ costUSD, requests, inputTokens, outputTokens }: Unposted): boolean {

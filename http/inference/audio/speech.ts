@@ -91,7 +91,7 @@ export async function serveSpeech(
       admitted,
       ask,
       way,
-      characters: asked.input.length,
+      characters: charactersOf(asked.input),
       format: asked.body['response_format'],
     };
     measured.ended(asked.events ? await answerEvents(x, context, target, answer) : await answerSound(x, answer));
@@ -99,6 +99,13 @@ export async function serveSpeech(
     way.end();
     admitted.end(undefined);
   }
+}
+
+/** As they are read: a sign outside of the first plane of Unicode is one, though its text has two units. */
+function charactersOf(text: string): number {
+  let pairs = 0;
+  for (let at = 0; at < text.length; at += 1) if ((text.codePointAt(at) ?? 0) > 0xffff) pairs += 1;
+  return text.length - pairs;
 }
 
 function readAsked(x: Exchange, bytes: Buffer): Asked {
@@ -117,7 +124,7 @@ function readAsked(x: Exchange, bytes: Buffer): Asked {
   if (read.outcome === 'Refused') throw refusedField(read);
   const { body, model } = read;
   const { input, stream_format: format } = body;
-  if (typeof input !== 'string' || input === '' || input.length > MOST_CHARACTERS)
+  if (typeof input !== 'string' || input === '' || charactersOf(input) > MOST_CHARACTERS)
     throw badField('input', `must be a text of 1 to ${MOST_CHARACTERS} characters`);
   if (format !== undefined && format !== 'audio' && format !== 'sse')
     throw badField('stream_format', 'must be "audio" or "sse"');
@@ -129,7 +136,7 @@ function readAsked(x: Exchange, bytes: Buffer): Asked {
 }
 
 function askOf({ price, model: { spec, name } }: InferenceTarget, { body, input, events }: Asked): Ask {
-  const costUSD = charactersCost(price, input.length);
+  const costUSD = charactersCost(price, charactersOf(input));
   const instructions = typeof body['instructions'] === 'string' ? body['instructions'] : '';
   const isByTokens = costUSD === undefined && price.outputPerMillionTokensUSD !== undefined;
   if (isByTokens && !events)
@@ -151,7 +158,7 @@ interface Speaking {
   readonly format: unknown;
 }
 
-/** Its cost is known before. Who leaves pays it: the text was given to be spoken. */
+/** Its cost is known before. Who leaves pays it, and who has got some of a sound that breaks off: the text was given to be spoken. */
 async function answerSound(
   x: Exchange,
   { opened, headers, admitted, ask, way, characters }: Speaking,
@@ -168,7 +175,8 @@ async function answerSound(
   headers['content-type'] = type;
   if (cost !== undefined) headers['x-svc-cost-usd'] = showUSD(cost);
   const out = new Outflow(x.res);
-  let left = AROUND + characters * BYTES_A_CHARACTER;
+  const most = AROUND + characters * BYTES_A_CHARACTER;
+  let left = most;
   writeHead(x, 200, headers);
   try {
     for await (const chunk of opened.body) {
@@ -180,7 +188,7 @@ async function answerSound(
   } catch {
     const isLeft = out.closed || way.endedBy() !== undefined;
     opened.ended(isLeft ? 'Left' : 'Broken');
-    if (isLeft) charge();
+    if (isLeft || left < most) charge();
     x.res.destroy();
     return isLeft ? 'Left' : 'Broken';
   }

@@ -238,7 +238,8 @@ async function answerText(x: Exchange, answer: Writing): Promise<void> {
   const price = priced(answer, said.used, said.textBytes);
   x.res.setHeader('x-svc-cost-usd', showUSD(charge(answer, price)));
   // As of a chat: what it made beyond what was held is the service's, and goes to nobody.
-  if (price.isPast) throw pastBound();
+  if (price.isPast)
+    throw pastBound('Ask the operator of the service: the upstream has reported more than the recording can hold.');
   const isText = asked.plain && said.text !== undefined;
   headers['content-type'] = isText ? 'text/plain; charset=utf-8' : type;
   reply(x, 200, isText ? `${said.text}\n` : bytes, headers);

@@ -197,11 +197,10 @@ async function run(all: readonly Step[], withLimits: boolean): Promise<void> {
         const cost = new USD((request.amount.billionths * BigInt(one.share)) / 100n);
         if (one.do === 'progress') {
           request.reservation.progress(cost);
-          request.cost = USD.max(request.cost, USD.min(cost, request.amount));
           break;
         }
         const charged = request.reservation.settle(cost, TOKENS);
-        const expected = USD.max(request.cost, USD.min(cost, request.amount));
+        const expected = USD.min(cost, request.amount);
         if (!charged.eq(expected)) wrong.push(`${charged.toFixed()} were charged, not ${expected.toFixed()}`);
         model.running.splice(at, 1);
         model.spent.set(request.endpoint, (model.spent.get(request.endpoint) ?? new USD(0)).plus(charged));

@@ -120,6 +120,24 @@ test('a request draws at once what its block has free, and its use is posted wit
   t.is((await figures(f, 'cost/e')).held, '0');
 });
 
+test('what a stream has cost so far is an estimate: nothing is charged before its end, and then what it came to, though that is less', async (t) => {
+  const { blocks, f } = await open(t);
+  const stream = await drawn(blocks, payerOf('e'), '0.5');
+  const toldOf = async (): Promise<unknown> => {
+    const [[held] = [undefined]] = await f.store.postgres.readRows<[string | null]>({
+      name: 'under way',
+      text: "SELECT body::json->>'underWayUSD' FROM holds",
+    });
+    return held ?? undefined;
+  };
+  stream.progress(usd('0.3'));
+  await until(async () => (await toldOf()) === '0.3');
+  t.is((await figures(f, 'cost/e')).spent, '0');
+  t.is(stream.settle(usd('0.02'), TOKENS).toFixed(), '0.02');
+  await until(async () => (await figures(f, 'cost/e')).spent === '0.02');
+  t.is(await toldOf(), undefined, 'it is not under way any more');
+});
+
 test('a smaller request behind a larger one is admitted where only the smaller one fits', async (t) => {
   const { blocks, f } = await open(t, { 'budget/b/total': '1' });
   await apply(f, budget('b', '1'));
@@ -287,6 +305,28 @@ test('blocks of dead epochs are released before the first request, and the most 
   });
   t.is(await countOf(f, 'holds'), 1, 'of work that is no block');
   t.regex(problems.join(), /150 blocks of o-1 .* at most 1\.5 USD/);
+});
+
+test('of a process that died what its streams had used is charged, as it said last, and no more than they held', async (t) => {
+  const f = await openFixture(t);
+  const key = (of: string): string => `block/1/${of}/0`;
+  const draw = { op: 'Draw', draw: 1, usedUSD: '0.1' } as const;
+  for (const [of, held, underWayUSD] of [
+    ['e', '0.4', '0.25'],
+    ['g', '0.2', '0.25'],
+  ] as const)
+    await apply(f, place(key(of), of, '1', { terms: BLOCK_TERMS }), {
+      ...draw,
+      ...{ key: key(of), holdUSD: held, underWayUSD },
+    });
+  t.is((await figures(f, 'cost/e')).spent, '0.1');
+  await releaseDeadBlocks({
+    read: () => readBlocks(f.store.postgres),
+    ledger: f.committer.ledger,
+    onProblem: () => undefined,
+  });
+  t.deepEqual(await figures(f, 'cost/e'), { spent: '0.35', held: '0' });
+  t.deepEqual(await figures(f, 'cost/g'), { spent: '0.3', held: '0' });
 });
 
 test('at the end of a month blocks go on, and each month is charged what was posted in it', async (t) => {

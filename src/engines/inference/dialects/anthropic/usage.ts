@@ -19,7 +19,9 @@ export function newerUsage(known: Usage, report: unknown): Usage | undefined {
   if (!isObject(report)) return undefined;
   const { input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cache_creation } = report;
   if (typeof input_tokens !== 'number' && typeof output_tokens !== 'number') return undefined;
-  const input = countOr(input_tokens, known.inputTokens);
+  // A sum does not shrink: some servers say 0 of what they have reported before.
+  const counted = countOr(input_tokens, known.inputTokens);
+  const input = counted === 0 ? known.inputTokens : counted;
   const output = countOr(output_tokens, known.outputTokens);
   const read = countOr(cache_read_input_tokens, known.cacheReadTokens);
   const written = countOr(cache_creation_input_tokens, null);

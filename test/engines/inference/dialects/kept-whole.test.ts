@@ -1,0 +1,168 @@
+/** What a conversation has of one dialect's upstream is what another one's vendor takes, and what cannot be carried is refused by its name. */
+import test from 'ava';
+import { anthropic } from '../../../../src/engines/inference/dialects/anthropic/index.js';
+import { BrokenStreamError } from '../../../../src/engines/inference/dialects/dialect.js';
+import { translateAnswer, translateRequest } from '../../../../src/engines/inference/dialects/translate.js';
+import { USUAL_FORM } from '../../../../src/engines/inference/route.js';
+import { ABOUT, chunk, follow } from './reading-clients.js';
+
+const OPTIONS = { ...USUAL_FORM, maxOutputTokens: 4_000, stream: false };
+const CHAT = '/v1/chat/completions';
+const MESSAGES = '/v1/messages';
+const RESPONSES = '/v1/responses';
+const SAID = [{ role: 'user', content: 'Hi' }];
+const TOOL = { name: 'f', input_schema: { type: 'object' } };
+
+type Operation = typeof CHAT | typeof MESSAGES | typeof RESPONSES;
+
+const refusal = (operation: Operation, body: object): string | undefined => {
+  const translated = translateRequest(
+    operation,
+    body as never,
+    operation === MESSAGES ? 'OpenAI' : 'Anthropic',
+    OPTIONS,
+  );
+  return translated.outcome === 'CannotCarry' ? translated.fault.param : undefined;
+};
+
+const CALLED = { index: 0, id: 'functions.f:0', type: 'function', function: { name: 'f', arguments: '{"a":1}' } };
+
+test('ids of calls are those that the vendor of the client takes, whole and in a stream', (t) => {
+  const whole = { choices: [{ message: { tool_calls: [CALLED] }, finish_reason: 'tool_calls' }] };
+  const { content } = translateAnswer('OpenAI', MESSAGES, whole, ABOUT).body as { content: { id: string }[] };
+  const id = content[0]?.id ?? '';
+  t.regex(id, /^[\w-]+$/);
+  const stream = `${chunk({ tool_calls: [CALLED] })}${chunk({}, 'tool_calls')}data: [DONE]\n\n`;
+  t.true(follow('OpenAI', MESSAGES, [Buffer.from(stream)]).out.includes(`"id":"${id}"`));
+});
+
+test('thinking without a signature goes to no upstream of the own dialect, and where that would need it the turn goes on without', (t) => {
+  const unsigned = { type: 'thinking', thinking: 'R', signature: '' };
+  const signed = { type: 'thinking', thinking: 'S', signature: 's' };
+  const use = { type: 'tool_use', id: 'a', name: 'f', input: {} };
+  const sent = (messages: unknown[]): Record<string, unknown> => {
+    const read = anthropic.readRequest(MESSAGES, {
+      ...{ model: 'm', max_tokens: 5_000, messages, thinking: { type: 'enabled', budget_tokens: 2_000 } },
+      context_management: { edits: [{ type: 'clear_thinking_20251015' }] },
+    });
+    if (read.outcome !== 'Request') throw new Error(read.message);
+    return JSON.parse(anthropic.encodeRequest(read.request, 'x').toString()) as Record<string, unknown>;
+  };
+  const later = sent([
+    ...SAID,
+    { role: 'assistant', content: [unsigned, { type: 'text', text: 'A' }] },
+    { role: 'user', content: 'And?' },
+  ]);
+  t.deepEqual((later['messages'] as unknown[])[1], { role: 'assistant', content: [{ type: 'text', text: 'A' }] });
+  t.truthy(later['thinking']);
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }] };
+  const within = sent([...SAID, { role: 'assistant', content: [unsigned, use] }, result]);
+  t.deepEqual((within['messages'] as unknown[])[1], { role: 'assistant', content: [use] });
+  t.deepEqual([within['thinking'], within['context_management']], [undefined, undefined]);
+  const kept = sent([...SAID, { role: 'assistant', content: [signed, use] }, result]);
+  t.deepEqual((kept['messages'] as unknown[])[1], { role: 'assistant', content: [signed, use] });
+  t.truthy(kept['thinking']);
+  t.is((sent([...SAID, { role: 'assistant', content: [unsigned] }, ...SAID])['messages'] as unknown[]).length, 2);
+});
+
+test('arguments within a request have the bounds of a body, and are the text of an object', (t) => {
+  const chat = (json: unknown): object => ({
+    messages: [
+      ...SAID,
+      { role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: json } }] },
+      { role: 'tool', tool_call_id: 'a', content: 'x' },
+    ],
+  });
+  const response = (json: unknown): object => ({
+    input: [
+      ...SAID,
+      { type: 'function_call', call_id: 'a', name: 'f', arguments: json },
+      { type: 'function_call_output', call_id: 'a', output: 'x' },
+    ],
+  });
+  const deep = (levels: number): string => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+  for (const json of [deep(5_000), deep(300_000), deep(128), `{"a":[${'[],'.repeat(250_000)}1]}`, '[1]', '"text"', 7]) {
+    t.is(refusal(CHAT, chat(json)), 'messages[1].tool_calls[0].function.arguments', String(json).slice(0, 20));
+    t.is(refusal(RESPONSES, response(json)), 'input[1].arguments');
+  }
+  for (const json of [deep(100), '', '{"a":"[[[[', '{"a":"\\"[{"}', { a: 1 }, undefined])
+    t.is(refusal(CHAT, chat(json)), undefined);
+  const sent = translateRequest(CHAT, chat({ a: 1 }) as never, 'Anthropic', OPTIONS);
+  t.true(JSON.stringify(sent).includes('"input":{"a":1}'), 'an object is understood');
+});
+
+test('what has no meaning in the other dialect is refused by its name, not changed or left out', (t) => {
+  const called = { type: 'tool_use', id: 'a', name: 'f', input: {} };
+  const result = (failed: unknown) => [{ type: 'tool_result', tool_use_id: 'a', is_error: failed }];
+  const history = (failed: unknown) => [
+    ...SAID,
+    { role: 'assistant', content: [called] },
+    { role: 'user', content: result(failed) },
+  ];
+  const message = (more: object): object => ({ max_tokens: 5, messages: SAID, ...more });
+  const fn = { type: 'function', function: { name: 'f' } };
+  for (const [operation, body, param] of [
+    [MESSAGES, message({ stop_sequences: 'END' }), 'stop_sequences'],
+    [MESSAGES, message({ stop_sequences: ['END', 1] }), 'stop_sequences'],
+    [MESSAGES, message({ tools: [{ name: 'f', input_schema: 'x' }] }), 'tools[0].input_schema'],
+    [MESSAGES, message({ messages: history('true') }), 'messages[2].content[0].is_error'],
+    [MESSAGES, message({ tool_choice: { type: 'any' } }), 'tool_choice'],
+    [MESSAGES, message({ tool_choice: { type: 'tool', name: 'g' }, tools: [TOOL] }), 'tool_choice'],
+    [
+      MESSAGES,
+      message({ messages: [...SAID, { role: 'assistant', content: [{ ...called, input: 'x' }] }] }),
+      'messages[1].content[0].input',
+    ],
+    [CHAT, { messages: SAID, temperature: 1.5 }, 'temperature'],
+    [CHAT, { messages: SAID, tool_choice: 'required' }, 'tool_choice'],
+    [CHAT, { messages: SAID, tools: [fn], tool_choice: { type: 'function', function: { name: 'g' } } }, 'tool_choice'],
+    [
+      CHAT,
+      { messages: SAID, tools: [{ type: 'function', function: { name: 'f', parameters: 'x' } }] },
+      'tools[0].function.parameters',
+    ],
+    [CHAT, { messages: [...SAID, { role: 'assistant', tool_calls: {} }] }, 'messages[1].tool_calls'],
+    [RESPONSES, { input: 'Hi', temperature: 1.7 }, 'temperature'],
+    [RESPONSES, { input: 'Hi', tool_choice: 'required' }, 'tool_choice'],
+  ] as const)
+    t.is(refusal(operation, body), param, `${operation} ${param}`);
+  t.is(refusal(CHAT, { messages: SAID, tool_choice: 'auto', temperature: 1 }), undefined);
+});
+
+test('a response that fails before its first word begins all the same, so that its client learns why', (t) => {
+  const { follower } = follow('OpenAI', RESPONSES, []);
+  const error = { code: 'Unavailable', status: 503, message: 'its answer broke off', requestId: 'r' } as const;
+  const out = follower.fail?.(error) ?? '';
+  const types = [...out.matchAll(/^event: (.*)$/gm)].map(([, type]) => type);
+  t.deepEqual(types, ['response.created', 'response.in_progress', 'response.failed']);
+  t.is(follow('OpenAI', MESSAGES, []).follower.fail?.(error), undefined);
+});
+
+test('answers of a faulty upstream are read as they were meant, or are none', (t) => {
+  const chat = (message: object, finish: string): object => ({ choices: [{ message, finish_reason: finish }] });
+  const stop = (answer: object, from: 'OpenAI' | 'Anthropic', to: Operation): unknown => {
+    const { body } = translateAnswer(from, to, answer, ABOUT);
+    const [choice] = (body['choices'] ?? []) as { finish_reason: string }[];
+    return body['stop_reason'] ?? choice?.finish_reason;
+  };
+  const use = { type: 'tool_use', id: 'a', name: 'f', input: '{"a":1}' };
+  const claude = (content: object[], reason: string): object => ({ content, stop_reason: reason });
+  const told = translateAnswer('Anthropic', CHAT, claude([use], 'end_turn'), ABOUT).body;
+  t.true(JSON.stringify(told).includes('"arguments":"{\\"a\\":1}"'), 'arguments as a text');
+  t.is(stop(claude([use], 'end_turn'), 'Anthropic', CHAT), 'tool_calls');
+  t.is(stop(claude([{ type: 'text', text: 'x' }], 'tool_use'), 'Anthropic', CHAT), 'stop');
+  t.is(stop(chat({ content: 'x' }, 'tool_calls'), 'OpenAI', MESSAGES), 'end_turn');
+  for (const broken of [
+    chat({ function_call: { name: 'f', arguments: '{}' } }, 'function_call'),
+    chat({ tool_calls: [{ id: 'a', type: 'custom', custom: { name: 'f', input: 'x' } }] }, 'tool_calls'),
+  ])
+    t.throws(() => translateAnswer('OpenAI', MESSAGES, broken, ABOUT), { instanceOf: BrokenStreamError });
+  t.throws(() => translateAnswer('Anthropic', CHAT, claude([{ ...use, input: 'x' }], 'tool_use'), ABOUT), {
+    instanceOf: BrokenStreamError,
+  });
+  const two = chat({ tool_calls: [CALLED, { ...CALLED, index: 1 }] }, 'tool_calls');
+  const { content } = translateAnswer('OpenAI', MESSAGES, two, ABOUT).body as { content: { id: string }[] };
+  t.is(new Set(content.map(({ id }) => id)).size, 2, 'calls of one id could not be told apart');
+  const odd = `data: ${JSON.stringify({ choices: [{ index: 0, message: { content: 'whole' }, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`;
+  t.true(follow('OpenAI', MESSAGES, [Buffer.from(odd)]).out.includes('whole'));
+});
