@@ -3,7 +3,7 @@ import { rfc3339Millis, parseTime } from '../../api/time.js';
 import type { Effect } from '../effect.js';
 import type { CollectedOutput } from '../object-message.js';
 import type { WorkReport } from '../report.js';
-import { bill, releaseHold } from './billing.js';
+import { releaseHold } from './billing.js';
 import { removeWork, stopWaiting, tellOwner } from './effects.js';
 import { endedUnfunded } from './funding.js';
 import { whoseFault } from './faults.js';
@@ -98,7 +98,8 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     ...(outputs !== undefined && outputs.length > 0 && { outputs }),
   };
   const effects: Effect[] = [...tellOwner(current, last, after)];
-  if (placed) effects.push(...bill(current, 'Teardown', time), removeWork(current));
+  // From here on it is Teardown, which the ledger is told with the proof: a short one costs no commit with money of its own.
+  if (placed) effects.push(removeWork(current));
   else effects.push(...releaseHold(current, time), stopWaiting());
   if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
   return { status: last, private: after, effects };

@@ -149,6 +149,7 @@ function removed(current: This, kept: AttemptPrivate, time: number, activeSince:
     finalizers: (metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER),
     effects: [
       ...ended.effects,
+      ...(hasEnded(before.phase) ? bill(current, 'Teardown', finished) : []),
       ...releaseHold(current, time - away, coveredOf(current, after, time - away - finished)),
       ...release,
       ...proof,

@@ -360,7 +360,10 @@ test('bringing up what replaces lost capacity is charged as Restore, and the ser
       report: { ...report, report: 'Lost', reason: 'NodeLost', message: 'gone' },
     });
     const gone = decided(attemptKind, lost, { type: 'Reported', report: { ...report, report: 'Removed' } });
-    t.like(money(gone), [{ op: 'Release', covered: [segment, 'Teardown'] }]);
+    t.like(money(gone), [
+      { op: 'Bill', segment: 'Teardown' },
+      { op: 'Release', covered: [segment, 'Teardown'] },
+    ]);
   }
 });
 
