@@ -71,7 +71,10 @@ function faultOfMembers(body: Body): RequestFault | undefined {
 function faultOfTools(tools: readonly unknown[]): RequestFault | undefined {
   const index = tools.findIndex((tool) => !isObject(tool) || tool['type'] !== 'function');
   if (index < 0) return undefined;
-  return fault(`tools[${index}].type`, 'must be "function": other tools run at an upstream, and have no price here');
+  return fault(
+    `tools[${index}].type`,
+    'must be "function": describe tools that you carry out in that form; those that run at an upstream have no price here',
+  );
 }
 
 function featuresOf(body: Body, images: Images): ReadonlyMap<Feature, string> {
