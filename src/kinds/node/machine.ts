@@ -10,7 +10,8 @@ import type { Machine } from '../machine.js';
 import { LOCAL_NODE } from './local.js';
 import { Placements, type PlacementChange } from './placements.js';
 import type { NodeSpec, NodeStatus } from './schema.js';
-import { IGNORED, Step, type NodeDecision, type NodePrivate, type This } from './step.js';
+import type { NodePrivate } from './readiness.js';
+import { IGNORED, Step, type NodeDecision, type This } from './step.js';
 
 export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, Placements, PlacementChange> = {
   sideState: {

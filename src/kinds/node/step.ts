@@ -1,29 +1,17 @@
 /**
  * One decision of a Node while it is made: the placements as they are, and what this decision changes, sends and shows.
  */
-import { setCondition } from '../../api/conditions.js';
-import { parseTime, rfc3339 } from '../../api/time.js';
-import type { ResourceAmounts } from '../amounts.js';
+import { parseTime } from '../../api/time.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { ObjectMessage, MessageSender } from '../object-message.js';
 import type { Current, Decision } from '../machine.js';
-import { hasRoomFor, MAX_PLACES, NOTHING, showAmounts, take, type Load } from './amounts.js';
+import { hasRoomFor, NOTHING, showAmounts, take, type Load } from './amounts.js';
 import { denied, granted, neverFits, whyNot } from './messages.js';
 import type { Placements, PlaceRequest, PlacementChange } from './placements.js';
 import type { NodeSpec, NodeStatus } from './schema.js';
 import { LONGEST_MS as LONGEST_GATHERING_MS } from './gathering.js';
 import { isBehind, planGrants } from './round-robin.js';
-
-/** Kept beside the Node: what the engine last said, as numbers. */
-export interface NodePrivate {
-  readonly capacity?: ResourceAmounts | undefined;
-  /** Why no work can run here. */
-  readonly refusal?: string | undefined;
-  /** Why nothing new begins here for now: a disk is nearly full. */
-  readonly shortage?: string | undefined;
-  /** Its engine says nothing any more: for so long that no work is given to it, or that the machine is taken for lost. */
-  readonly silence?: 'Silent' | 'Lost' | undefined;
-}
+import { observedStatus, readinessOf, sayNotHeard, type NodePrivate } from './readiness.js';
 
 export type This = Current<NodeSpec, NodeStatus, NodePrivate>;
 export type NodeDecision = Decision<NodeStatus, NodePrivate, PlacementChange>;
@@ -151,14 +139,7 @@ export class Step {
       ...(refusal !== undefined && { refusal }),
       ...(shortage !== undefined && { shortage }),
     };
-    this.#status = {
-      ...this.#status,
-      ...(message.addresses !== undefined && { addresses: [...message.addresses] }),
-      capacity: showAmounts(capacity, MAX_PLACES),
-      allocatable: showAmounts(capacity, MAX_PLACES),
-      ...(message.version !== undefined && { agentVersion: message.version }),
-      lastHeartbeatTime: rfc3339(this.#now),
-    };
+    this.#status = observedStatus(this.#status, message, this.#now);
     this.#listenAt = this.#now + SILENT_MS;
     this.show();
     this.#showLoad();
@@ -181,50 +162,22 @@ export class Step {
     this.show();
   }
 
-  /** Phase and condition, from what the engine and the operator say. */
+  /** Phase and conditions, from what the engine and the operator say. */
   show(): void {
-    const { refusal, capacity, silence, shortage } = this.#private;
-    const ready = capacity !== undefined && refusal === undefined && silence === undefined;
-    const cordoned = this.#current.object.spec.unschedulable === true;
-    const pressure = setCondition(
-      this.#status.conditions,
-      shortage === undefined
-        ? { type: 'DiskPressure', status: 'False', reason: 'DiskHasRoom', message: 'work can begin here' }
-        : { type: 'DiskPressure', status: 'True', reason: 'DiskNearlyFull', message: shortage },
-      this.#now,
-    );
-    const conditions = setCondition(
-      pressure,
-      {
-        type: 'Ready',
-        status: ready ? 'True' : silence === undefined ? 'False' : 'Unknown',
-        ...this.#readiness(),
-      },
-      this.#now,
-    );
     this.#status = {
       ...this.#status,
-      conditions: [...conditions],
-      phase: silence === 'Lost' ? 'Lost' : !ready ? 'NotReady' : cordoned ? 'Cordoned' : 'Ready',
+      ...readinessOf(this.#status, this.#private, this.#isCordoned, this.#now),
     };
   }
 
-  #readiness(): { readonly reason: string; readonly message: string } {
-    const { refusal, capacity, silence } = this.#private;
-    if (silence !== undefined) return { reason: 'NodeStatusUnknown', message: this.#notHeard() };
-    if (refusal !== undefined) return { reason: 'EngineRefuses', message: refusal };
-    if (capacity === undefined) return { reason: 'EngineUnknown', message: 'the engine has not said what it has' };
-    return { reason: 'EngineReady', message: 'work can run here' };
-  }
-
-  #notHeard(): string {
-    return `the machine was last heard of at ${this.#status.lastHeartbeatTime ?? 'no time'}`;
+  get #isCordoned(): boolean {
+    return this.#current.object.spec.unschedulable === true;
   }
 
   #mayGrant(counted = this.#placements.count === 'Counted'): boolean {
     const { refusal, silence, shortage } = this.#private;
     const able = refusal === undefined && silence === undefined && shortage === undefined;
-    return counted && able && this.#current.object.spec.unschedulable !== true;
+    return counted && able && !this.#isCordoned;
   }
 
   /** Gives free room to those whose turn it is. `load`: what is in use after the changes so far. */
@@ -293,9 +246,8 @@ export class Step {
 
   #whyNot(request: PlaceRequest, load: Load): string {
     const { capacity, refusal, silence, shortage } = this.#private;
-    const cordoned = this.#current.object.spec.unschedulable === true;
-    const cannot = silence === undefined ? refusal : this.#notHeard();
-    return whyNot(request, load, { capacity, refusal: cannot, shortage, cordoned });
+    const cannot = silence === undefined ? refusal : sayNotHeard(this.#status);
+    return whyNot(request, load, { capacity, refusal: cannot, shortage, cordoned: this.#isCordoned });
   }
 
   toDecision(): NodeDecision {

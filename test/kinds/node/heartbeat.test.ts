@@ -9,7 +9,8 @@ import { Placements } from '../../../src/kinds/node/placements.js';
 import type { NodeSpec, NodeStatus } from '../../../src/kinds/node/schema.js';
 import { LONGEST_MS } from '../../../src/kinds/node/gathering.js';
 import { STARVATION_MS } from '../../../src/kinds/node/round-robin.js';
-import { LOST_MS, SILENT_MS, type NodePrivate } from '../../../src/kinds/node/step.js';
+import type { NodePrivate } from '../../../src/kinds/node/readiness.js';
+import { LOST_MS, SILENT_MS } from '../../../src/kinds/node/step.js';
 
 const CAPACITY = { milliCpu: 1_000, memory: 2 ** 30, disk: 2 ** 30 };
 const START = parseTime('2026-01-02T03:04:05Z') ?? 0;
