@@ -37,6 +37,7 @@ export async function openObjects(deps: ActorsDeps) {
   const { cache, objects, responses, lists, read } = reads;
   const admission = openAdmission({
     ...{ kindOf, read, secrets: deps.secrets, neverDialled: deps.neverDialled ?? (() => undefined) },
+    orgMachinePercent: deps.settings.orgMachinePercent,
     search: (org, kind, project) => searchObjects({ org, kind, project }, stopping, lists),
   });
   const pause = await openPause(deps.admissions, deps.shortage);
@@ -76,6 +77,7 @@ export async function openObjects(deps: ActorsDeps) {
     ...{ now: clock(), activeSince, uid: randomUUID, randomBytes, endpoints, images },
     prices: deps.prices?.(),
     mails: deps.mail !== undefined,
+    orgMachinePercent: deps.settings.orgMachinePercent,
     runHistory: runHistory?.of,
   });
   let generation = 0;

@@ -316,6 +316,13 @@ export const SETTINGS = {
     integer(1, 1_000_000),
     'Attempts of one org that wait or run at once; then it begins no new work (QuotaExceeded) until some have ended.',
   ),
+  quotaMachinePercent: setting(
+    'TROUPE_QUOTA_MACHINE_PERCENT',
+    'percent',
+    '100',
+    integer(1, 100),
+    "How much of the machine the work of one org may hold at once, the operator's own too: of its processors, memory, disk for work and places, whichever it holds most of. What would take its org above that waits until the org holds less, and what is larger by itself fails (CapacityUnavailable). What runs when it is lowered goes on. Places are never taken back from work that runs: at 100 one org may hold the whole machine for as long as its work runs, and others wait. Lower, and what no other org uses stays empty.",
+  ),
   quotaBytes: setting(
     'TROUPE_QUOTA_BYTES',
     'bytes',

@@ -49,6 +49,8 @@ export interface AdmissionDeps extends ReferenceDeps, OwnerDeps {
   readonly secrets: Pick<SecretVersions, 'recognise'>;
   /** Why a URL can never be reached from here; undefined: it may be. */
   neverDialled(url: string): string | undefined;
+  /** How much of a machine the work of one org may hold at once, in percent. */
+  readonly orgMachinePercent: number;
 }
 
 export function openAdmission(deps: AdmissionDeps): Admission {
@@ -146,7 +148,7 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       if (named === undefined || named === before?.metadata.ownerReferences) return undefined;
       return lookForOwners(address, object, before);
     },
-    warnings: openCapacityWarnings(read),
+    warnings: openCapacityWarnings(read, deps.orgMachinePercent),
     referenceWarnings: (kind, address, object, now) => warningsOfReferences(kind, address, object, deps, now),
     enter(org, project) {
       const key = `${org}/${project}`;

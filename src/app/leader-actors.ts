@@ -95,6 +95,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
       cacheBytes: config.cacheBytes,
       ringBytes: RING_BYTES,
       attemptsPerOrg: config.quotaAttempts,
+      orgMachinePercent: config.quotaMachinePercent,
       mailboxLimit: config.mailboxMessages,
       passivateAfterMs: config.passivationSeconds * 1_000,
     },

@@ -41,6 +41,8 @@ export interface DecisionContext {
   readonly prices?: PriceBook | undefined;
   /** What is remembered of runs of like work; absent: nothing. */
   readonly runHistory?: ((org: string, project: string, like: string) => readonly Run[] | undefined) | undefined;
+  /** How much of a machine the work of one org may hold at once, in percent (1 to 100); absent: all of it. */
+  readonly orgMachinePercent?: number | undefined;
   /** Notices are mailed; absent: they are events only. */
   readonly mails?: boolean | undefined;
 }

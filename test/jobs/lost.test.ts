@@ -1,6 +1,6 @@
 /** Places and their loss: a full machine, and a runner that dies with all its work. One service each: they disturb others. */
 import test from 'ava';
-import { type Client, numberAt, textAt } from '../e2e/client.js';
+import { client as clientOf, type Client, listAt, numberAt, objectOf, textAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
 import { until } from '../e2e/until.js';
 import { JOBS, openJobs, outcomeOf, phaseOf, sh, SMALL, attemptLines, type Jobs } from './jobs.js';
@@ -30,6 +30,52 @@ test('a Job that finds no place within queueTimeout fails with CapacityUnavailab
   t.regex(textAt(waiting, 'status', 'message'), /cpu/);
   t.is((await client.merge(`${JOBS}/holds-all`, { spec: { state: 'Cancelled' } })).status, 200);
   t.is(outcomeOf(await jobs.ended('waits-on')), 'Succeeded Completed');
+});
+
+test('work of one org that never ends leaves room for others where TROUPE_QUOTA_MACHINE_PERCENT caps what an org may hold', async (t) => {
+  const jobs = await opened(t, { TROUPE_NODE_CPU: '400m', TROUPE_QUOTA_MACHINE_PERCENT: '50' });
+  const owner = jobs.client();
+  const resources = { ...SMALL, cpu: '100m' };
+  const endless = ['endless-0', 'endless-1', 'endless-2', 'endless-3'];
+  for (const name of endless.slice(0, 2)) {
+    await jobs.post(name, { command: ['sleep', '100000'], resources });
+    await jobs.once(name, 'runs', (job) => phaseOf(job) === 'Running');
+  }
+  for (const name of endless.slice(2)) await jobs.post(name, { command: ['sleep', '100000'], resources });
+
+  const made = await owner.post('/ops/v1/orgs', { name: 'second' });
+  const other = clientOf(jobs.service.url, textAt(made.body, 'key'));
+  const half = { command: ['true'], resources: { ...SMALL, cpu: '200m' } };
+  t.is((await other.post(JOBS, objectOf('Job', 'theirs', half))).status, 201);
+  const theirs = await until(
+    'the Job of the other org ends',
+    async () => {
+      const { body } = await other.get(`${JOBS}/theirs`);
+      return ['Succeeded', 'Failed'].includes(phaseOf(body)) && body;
+    },
+    60_000,
+  );
+  t.is(outcomeOf(theirs), 'Succeeded Completed');
+
+  for (const name of endless.slice(2)) {
+    const says = (job: unknown) => outcomeOf(job) === 'Pending WaitingForCapacity';
+    const waiting = await jobs.once(name, 'says why it waits', says);
+    t.regex(
+      textAt(waiting, 'status', 'message'),
+      /^needs cpu 100m, .* one organisation may hold 50 percent of Node "local" at once, which is cpu 200m, .* that of yours holds cpu 200m, .* in 2 places now: .* TROUPE_QUOTA_MACHINE_PERCENT$/,
+    );
+  }
+  t.is((await owner.merge(`${JOBS}/endless-0`, { spec: { state: 'Cancelled' } })).status, 200);
+  await jobs.once('endless-2', 'runs once its org holds less', (job) => phaseOf(job) === 'Running');
+
+  const above = { command: ['true'], resources: { ...SMALL, cpu: '300m' } };
+  const dry = await owner.post(`${JOBS}?dryRun=All`, objectOf('Job', 'above', above));
+  t.regex(dry.headers.get('warning') ?? '', /cannot run: it needs cpu 300m, .* may hold 50 percent of Node/);
+  t.is(textAt(listAt(dry.body, 'status', 'estimate', 'warnings')[0], 'code'), 'CapacityUnavailable');
+  t.false(dry.text.includes('placementPreview'), 'it would not be placed');
+  const refused = await jobs.run('above', above);
+  t.is(outcomeOf(refused), 'Failed CapacityUnavailable');
+  t.regex(textAt(refused, 'status', 'message'), /which is cpu 200m, .* raise TROUPE_QUOTA_MACHINE_PERCENT/);
 });
 
 /** The runner of this service. */

@@ -1,4 +1,4 @@
-/** The arithmetic of capacity on one machine: what fits, what is left, and how it reads. */
+/** The arithmetic of capacity on one machine: what fits, what one org may hold of it, what is left, and how it reads. */
 import { formatBytes, formatMilliCpu, parseBytes, parseMilliCpu } from '../../api/quantity.js';
 import type { ResourceAmounts } from '../amounts.js';
 import type { NodeAmounts } from './schema.js';
@@ -14,6 +14,12 @@ export const NOTHING: Load = { milliCpu: 0, memory: 0, disk: 0, places: 0 };
 /** Amounts in use, and by how many Attempts. */
 export interface Load extends ResourceAmounts {
   readonly places: number;
+}
+
+/** What a machine has, and how much of it the work of one org may hold at once. */
+export interface Capacity extends ResourceAmounts {
+  /** 1 to 100. Absent or 100: one org may hold all of it. */
+  readonly orgPercent?: number | undefined;
 }
 
 export function add(load: Load, amounts: ResourceAmounts): Load {
@@ -41,6 +47,26 @@ export function hasRoomFor(amounts: ResourceAmounts, load: Load, capacity: Resou
     load.memory + amounts.memory <= capacity.memory &&
     load.disk + amounts.disk <= capacity.disk
   );
+}
+
+/** What the work of one org may hold at once; undefined: all that there is. */
+export function orgCapOf({ milliCpu, memory, disk, orgPercent = 100 }: Capacity): Load | undefined {
+  if (orgPercent >= 100) return undefined;
+  const part = (of: number): number => Math.floor((of * orgPercent) / 100);
+  return { milliCpu: part(milliCpu), memory: part(memory), disk: part(disk), places: part(MAX_PLACES) };
+}
+
+/** Whether an org that holds `held` may hold so much more. */
+export function isWithinCap(amounts: ResourceAmounts, held: Load, capacity: Capacity): boolean {
+  const cap = orgCapOf(capacity);
+  if (cap === undefined) return true;
+  const { milliCpu, memory, disk, places } = add(held, amounts);
+  return milliCpu <= cap.milliCpu && memory <= cap.memory && disk <= cap.disk && places <= cap.places;
+}
+
+/** Whether it would have a place if nobody held anything. */
+export function everFits(amounts: ResourceAmounts, capacity: Capacity): boolean {
+  return hasRoomFor(amounts, NOTHING, capacity) && isWithinCap(amounts, NOTHING, capacity);
 }
 
 /** The largest part that it takes of anything the machine has: 0 to 1. */

@@ -20,7 +20,7 @@ export const nodeMachine: Machine<NodeSpec, NodeStatus, NodePrivate, Placements,
     apply: (placements, change) => placements.apply(change),
   },
   decide(current, placements, message, context) {
-    const step = new Step(current, placements, context.now);
+    const step = new Step(current, placements, context);
     // Placements that were opened empty have lost count, whatever message found them so.
     if (placements.count === 'Unknown') step.beginCount(context.uid());
     switch (message.type) {

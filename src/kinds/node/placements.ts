@@ -22,6 +22,9 @@ export interface PlaceRequest {
   readonly amounts: ResourceAmounts;
 }
 
+/** What keeps a request waiting: room on the machine, or the cap on what its org may hold of it. */
+export type WaitCause = 'Room' | 'OrgCap';
+
 export type PlacementChange =
   | { readonly change: 'Counting'; readonly count: string; readonly at: number }
   | { readonly change: 'Counted' }
@@ -30,7 +33,7 @@ export type PlacementChange =
   | { readonly change: 'Holds'; readonly request: PlaceRequest; readonly heard: boolean; readonly at: number }
   | { readonly change: 'Leaves'; readonly uid: string }
   /** It was told why it waits. */
-  | { readonly change: 'RequesterNotified'; readonly uid: string }
+  | { readonly change: 'RequesterNotified'; readonly uid: string; readonly cause: WaitCause }
   /** What all were told holds no longer. */
   | { readonly change: 'Untold' }
   | { readonly change: 'TimerArmed'; readonly armed: boolean }
@@ -64,7 +67,7 @@ export class Placements {
   readonly #unheard = new Map<string, { readonly request: PlaceRequest; readonly at: number }>();
   /** In order of arrival. */
   readonly #waiting = new Map<string, PlaceRequest>();
-  readonly #told = new Set<string>();
+  readonly #told = new Map<string, WaitCause>();
   readonly #orgs = new Map<string, OrgQueue>();
   /** In the order in which they left. */
   readonly #left = new Set<string>();
@@ -77,6 +80,11 @@ export class Placements {
   /** Of each org that holds anything. */
   get loads(): ReadonlyMap<string, Load> {
     return this.#loads;
+  }
+
+  /** What this org holds. */
+  loadOf(org: string): Load {
+    return this.#loads.get(org) ?? NOTHING;
   }
 
   held(uid: string): PlaceRequest | undefined {
@@ -119,8 +127,9 @@ export class Placements {
     return this.#waiting.values();
   }
 
-  wasNotified(uid: string): boolean {
-    return this.#told.has(uid);
+  /** Of what it was told last that it waits for it; undefined: of nothing. */
+  notifiedOf(uid: string): WaitCause | undefined {
+    return this.#told.get(uid);
   }
 
   /** The ring of orgs; the next turn comes first. */
@@ -151,7 +160,7 @@ export class Placements {
         this.#leave(change.uid);
         return;
       case 'RequesterNotified':
-        if (this.#waiting.has(change.uid)) this.#told.add(change.uid);
+        if (this.#waiting.has(change.uid)) this.#told.set(change.uid, change.cause);
         return;
       case 'Untold':
         this.#told.clear();
@@ -185,7 +194,7 @@ export class Placements {
     this.#held.set(request.uid, request);
     this.#load = add(this.#load, request.amounts);
     const { org } = request.attempt;
-    this.#loads.set(org, add(this.#loads.get(org) ?? NOTHING, request.amounts));
+    this.#loads.set(org, add(this.loadOf(org), request.amounts));
   }
 
   #leave(uid: string): void {
@@ -206,7 +215,7 @@ export class Placements {
   }
 
   #lighten({ attempt: { org }, amounts }: PlaceRequest): void {
-    const left = take(this.#loads.get(org) ?? NOTHING, amounts);
+    const left = take(this.loadOf(org), amounts);
     if (left.places > 0) this.#loads.set(org, left);
     else this.#loads.delete(org);
   }

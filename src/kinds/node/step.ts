@@ -4,10 +4,10 @@
 import { parseTime } from '../../api/time.js';
 import type { Effect, LaterEffect } from '../effect.js';
 import type { ObjectMessage, MessageSender } from '../object-message.js';
-import type { Current, Decision } from '../machine.js';
-import { hasRoomFor, NOTHING, showAmounts, take, type Load } from './amounts.js';
+import type { Current, Decision, DecisionContext } from '../machine.js';
+import { everFits, hasRoomFor, isWithinCap, showAmounts, take, type Capacity, type Load } from './amounts.js';
 import { denied, granted, neverFits, whyNot } from './messages.js';
-import type { Placements, PlaceRequest, PlacementChange } from './placements.js';
+import type { Placements, PlaceRequest, PlacementChange, WaitCause } from './placements.js';
 import type { NodeSpec, NodeStatus } from './schema.js';
 import { LONGEST_MS as LONGEST_GATHERING_MS } from './gathering.js';
 import { isBehind, planGrants } from './round-robin.js';
@@ -34,6 +34,7 @@ export class Step {
   readonly #current: This;
   readonly #placements: Placements;
   readonly #now: number;
+  readonly #orgPercent: number | undefined;
   readonly #changes: PlacementChange[] = [];
   readonly #volatile: LaterEffect[] = [];
   readonly #effects: Effect[] = [];
@@ -44,10 +45,15 @@ export class Step {
   /** When to look whether the machine was heard of. */
   #listenAt: number | undefined;
 
-  constructor(current: This, placements: Placements, now: number) {
+  constructor(
+    current: This,
+    placements: Placements,
+    { now, orgMachinePercent }: Pick<DecisionContext, 'now' | 'orgMachinePercent'>,
+  ) {
     this.#current = current;
     this.#placements = placements;
     this.#now = now;
+    this.#orgPercent = orgMachinePercent;
     this.#status = current.object.status;
     this.#private = current.private ?? {};
   }
@@ -103,9 +109,10 @@ export class Step {
       return;
     }
     if (placements.waits(uid) !== undefined) return;
-    const { capacity } = this.#private;
+    const capacity = this.#capacity;
     if (capacity !== undefined && this.#mayGrant() && hasRoomFor(amounts, placements.load, capacity)) {
-      if (!isBehind(placements, request, capacity, this.#now)) return this.#hold(request, false);
+      const mayHold = this.#causeOf(request) === 'Room';
+      if (mayHold && !isBehind(placements, request, capacity, this.#now)) return this.#hold(request, false);
     }
     this.#changes.push({ change: 'Waits', request });
     if (!this.#everFits(request)) this.#tellWhy(request, placements.load);
@@ -117,9 +124,22 @@ export class Step {
     if (!heard) this.#volatile.push(granted(request));
   }
 
-  #everFits({ amounts }: PlaceRequest): boolean {
+  /** What the engine has said, with what one org may hold of it. */
+  get #capacity(): Capacity | undefined {
     const { capacity } = this.#private;
-    return capacity === undefined || hasRoomFor(amounts, NOTHING, capacity);
+    return capacity && { ...capacity, orgPercent: this.#orgPercent };
+  }
+
+  #everFits({ amounts }: PlaceRequest): boolean {
+    const capacity = this.#capacity;
+    return capacity === undefined || everFits(amounts, capacity);
+  }
+
+  /** What a request waits for that does not fit, or would wait for. */
+  #causeOf({ amounts, attempt }: PlaceRequest): WaitCause {
+    const capacity = this.#capacity;
+    const mayHold = capacity === undefined || isWithinCap(amounts, this.#placements.loadOf(attempt.org), capacity);
+    return mayHold ? 'Room' : 'OrgCap';
   }
 
   #released(uid: string): void {
@@ -182,7 +202,7 @@ export class Step {
 
   /** Gives free room to those whose turn it is. `load`: what is in use after the changes so far. */
   grant(load: Load, but: { readonly without?: string; readonly counted?: boolean } = {}): void {
-    const { capacity } = this.#private;
+    const capacity = this.#capacity;
     if (capacity === undefined || !this.#mayGrant(but.counted ?? this.#placements.count === 'Counted')) return;
     const { grants, gathers } = planGrants(this.#placements, load, capacity, this.#now, but.without);
     for (const request of grants) this.#hold(request, false);
@@ -211,8 +231,11 @@ export class Step {
         this.#untold = true;
         break;
       }
-      if (!anew && this.#placements.wasNotified(request.uid) && this.#everFits(request)) continue;
-      if (this.#now - request.since < SUMMARY_MS) {
+      const toldOf = this.#placements.notifiedOf(request.uid);
+      if (!anew && toldOf === this.#causeOf(request) && this.#everFits(request)) continue;
+      // Requests whose cause changes often do not keep others from being told for the first time.
+      const waitsItsTurn = !anew && toldOf !== undefined && told >= TOLD_AT_ONCE / 2;
+      if (waitsItsTurn || this.#now - request.since < SUMMARY_MS) {
         this.#untold = true;
         continue;
       }
@@ -234,20 +257,25 @@ export class Step {
   }
 
   #tellWhy(request: PlaceRequest, load: Load): void {
-    const { capacity } = this.#private;
+    const capacity = this.#capacity;
     // It stays in the queue, passed by all, until it has heard that and leaves.
     if (capacity !== undefined && !this.#everFits(request)) {
       this.#volatile.push(denied(request, neverFits(request.amounts, capacity), true));
       return;
     }
-    this.#changes.push({ change: 'RequesterNotified', uid: request.uid });
+    this.#changes.push({ change: 'RequesterNotified', uid: request.uid, cause: this.#causeOf(request) });
     this.#volatile.push(denied(request, this.#whyNot(request, load), false));
   }
 
   #whyNot(request: PlaceRequest, load: Load): string {
-    const { capacity, refusal, silence, shortage } = this.#private;
-    const cannot = silence === undefined ? refusal : sayNotHeard(this.#status);
-    return whyNot(request, load, { capacity, refusal: cannot, shortage, cordoned: this.#isCordoned });
+    const { refusal, silence, shortage } = this.#private;
+    const node = {
+      capacity: this.#capacity,
+      refusal: silence === undefined ? refusal : sayNotHeard(this.#status),
+      shortage,
+      cordoned: this.#isCordoned,
+    };
+    return whyNot(request, load, this.#placements.loadOf(request.attempt.org), node);
   }
 
   toDecision(): NodeDecision {

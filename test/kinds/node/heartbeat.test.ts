@@ -1,86 +1,17 @@
 /** What a Node says of a machine that says nothing, and whom it lets wait. */
 import test from 'ava';
 import type { ApiObject } from '../../../src/api/object.js';
-import { parseTime } from '../../../src/api/time.js';
-import type { Message } from '../../../src/kinds/machine.js';
 import { LOCAL_NODE } from '../../../src/kinds/node/local.js';
 import { nodeMachine } from '../../../src/kinds/node/machine.js';
 import { Placements } from '../../../src/kinds/node/placements.js';
 import type { NodeSpec, NodeStatus } from '../../../src/kinds/node/schema.js';
 import { LONGEST_MS } from '../../../src/kinds/node/gathering.js';
 import { STARVATION_MS } from '../../../src/kinds/node/round-robin.js';
-import type { NodePrivate } from '../../../src/kinds/node/readiness.js';
 import { LOST_MS, SILENT_MS } from '../../../src/kinds/node/step.js';
-
-const CAPACITY = { milliCpu: 1_000, memory: 2 ** 30, disk: 2 ** 30 };
-const START = parseTime('2026-01-02T03:04:05Z') ?? 0;
-const JOB = { org: 'o-1', kind: 'Job', project: 'default', name: 'j' };
-
-class Bench {
-  now = START;
-  book = new Placements();
-  status: NodeStatus = { phase: 'NotReady' };
-  kept: NodePrivate | undefined;
-  timer: number | undefined;
-  /** When room gathers no more. */
-  gathering: number | undefined;
-  readonly granted = new Set<string>();
-  readonly denied: string[] = [];
-
-  send(message: Message<NodeSpec, NodeStatus>): void {
-    const object = { metadata: {}, spec: {}, status: this.status } as unknown as ApiObject<NodeSpec, NodeStatus>;
-    const moment = { now: this.now, uid: () => 'book', randomBytes: () => new Uint8Array() };
-    const current = { address: LOCAL_NODE, object, private: this.kept };
-    const decision = nodeMachine.decide(current, this.book, message, moment);
-    if (decision.outcome !== 'Next' && decision.outcome !== 'Volatile') return;
-    for (const change of decision.changes ?? []) this.book.apply(change);
-    for (const effect of decision.volatile ?? []) {
-      if (effect.type !== 'Tell') continue;
-      if (effect.message.type === 'PlaceGranted') this.granted.add(effect.to.name);
-      if (effect.message.type === 'PlaceDenied') this.denied.push(effect.message.reason);
-    }
-    if (decision.outcome === 'Volatile') return;
-    this.status = decision.status;
-    this.kept = decision.private ?? this.kept;
-    const armed = decision.effects.filter((effect) => effect.type === 'ArmTimer' && effect.timer === 'heartbeat');
-    for (const effect of armed) if (effect.type === 'ArmTimer') this.timer = effect.at;
-    for (const effect of decision.effects)
-      if (effect.type === 'ArmTimer' && effect.timer === 'gathering') this.gathering = effect.at;
-  }
-
-  observe(shortage?: string): void {
-    const from = { address: LOCAL_NODE, uid: '', version: 0 };
-    const message = { type: 'NodeObserved', engine: 'e', isolation: 'i', capacity: CAPACITY, shortage } as const;
-    this.send({ type: 'MessageReceived', from, content: message });
-    this.send({ type: 'MessageReceived', from, content: { type: 'PlacesCounted', count: 'book' } });
-  }
-
-  wants(name: string, memory = 1, org = JOB.org): void {
-    const from = { address: { ...JOB, org, kind: 'Attempt', name }, uid: name, version: 0 };
-    const amounts = { milliCpu: 1, memory, disk: 1 };
-    const message = { type: 'PlaceWanted', owner: JOB, ownerUid: 'u', since: START, amounts, held: false } as const;
-    this.send({ type: 'MessageReceived', from, content: message });
-  }
-
-  /** Lets the timer fire when it is due. */
-  wait(): void {
-    this.now = this.timer ?? this.now;
-    this.timer = undefined;
-    this.send({ type: 'TimerFired', timer: 'heartbeat', generation: 1 });
-  }
-
-  condition(type: string) {
-    return this.status.conditions?.find((one) => one.type === type);
-  }
-
-  get ready(): string {
-    const found = this.condition('Ready');
-    return `${this.status.phase} ${found?.status} ${found?.reason}`;
-  }
-}
+import { JOB, MACHINE, NodeBench, START } from './node-bench.js';
 
 test('a machine that says nothing for minutes gets no new work, is Lost after ten, and is back with a word', (t) => {
-  const bench = new Bench();
+  const bench = new NodeBench();
   bench.send({ type: 'Activated' });
   bench.observe();
   bench.wants('first');
@@ -105,7 +36,7 @@ test('a machine that says nothing for minutes gets no new work, is Lost after te
 });
 
 test('while the disk is short no Attempt begins, those that wait are told why, and they begin when it has room again', (t) => {
-  const bench = new Bench();
+  const bench = new NodeBench();
   bench.send({ type: 'Activated' });
   bench.observe();
   bench.wants('runs');
@@ -125,11 +56,11 @@ test('while the disk is short no Attempt begins, those that wait are told why, a
 });
 
 test('who waited before the disk was short is told what it waits for then, and afterwards', (t) => {
-  const bench = new Bench();
+  const bench = new NodeBench();
   bench.send({ type: 'Activated' });
   bench.observe();
-  bench.wants('runs', CAPACITY.memory);
-  bench.wants('waits', CAPACITY.memory);
+  bench.wants('runs', MACHINE.memory);
+  bench.wants('waits', MACHINE.memory);
   const summary = (): void => {
     bench.now += 5_000;
     bench.send({ type: 'TimerFired', timer: 'summary', generation: 1 });
@@ -146,7 +77,7 @@ test('who waited before the disk was short is told what it waits for then, and a
 });
 
 test('a machine that goes on speaking is never silent, and a service that was away takes no machine for lost', (t) => {
-  const bench = new Bench();
+  const bench = new NodeBench();
   bench.send({ type: 'Activated' });
   for (let minute = 0; minute < 20; minute += 1) {
     bench.now += 60_000;
@@ -176,7 +107,7 @@ test('the machine of the service cannot be deleted, another Node can', (t) => {
 });
 
 test('work of another org that fits begins while large work waits, at the latest when room has gathered for a while', (t) => {
-  const bench = new Bench();
+  const bench = new NodeBench();
   bench.send({ type: 'Activated' });
   bench.observe();
   bench.wants('keeps', 2 ** 28);

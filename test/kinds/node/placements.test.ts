@@ -110,7 +110,7 @@ test('after any changes the book is that of plain lists: what is held, who waits
           book.apply({ change: 'Leaves', uid });
           plain.leave(uid);
         } else if (what === 'notified') {
-          book.apply({ change: 'RequesterNotified', uid });
+          book.apply({ change: 'RequesterNotified', uid, cause: 'Room' });
           if (plain.waiting.some((waiter) => waiter.uid === uid)) plain.told.add(uid);
         } else if (what === 'gathers') {
           book.apply({ change: 'Gathers', uid, org: one.attempt.org, at: 0 });
@@ -156,7 +156,7 @@ test('after any changes the book is that of plain lists: what is held, who waits
             plain.waiting.some((waiter) => waiter.uid === each),
           );
           t.is(book.isUnheard(each), plain.unheard.has(each));
-          t.is(book.wasNotified(each), plain.told.has(each));
+          t.is(book.notifiedOf(each), plain.told.has(each) ? 'Room' : undefined);
         }
         t.deepEqual(
           [...book.unheard()].map(({ request: { uid: each } }) => each).toSorted(),

@@ -1,41 +1,18 @@
 import test from 'ava';
-import { array, assert, nat, property, record } from 'fast-check';
-import type { ResourceAmounts } from '../../../src/kinds/amounts.js';
-import { add, hasRoomFor, MAX_PLACES, NOTHING } from '../../../src/kinds/node/amounts.js';
+import { array, assert, integer, nat, property, record } from 'fast-check';
+import {
+  add,
+  everFits,
+  hasRoomFor,
+  isWithinCap,
+  MAX_PLACES,
+  NOTHING,
+  shareOf,
+} from '../../../src/kinds/node/amounts.js';
 import { Placements, type PlaceRequest } from '../../../src/kinds/node/placements.js';
 import { LONGEST_MS, PAUSE_MS, REST_MS } from '../../../src/kinds/node/gathering.js';
 import { isBehind, PASSED_MS, planGrants, STARVATION_MS } from '../../../src/kinds/node/round-robin.js';
-
-const CAPACITY: ResourceAmounts = { milliCpu: 4_000, memory: 1_000, disk: 1_000 };
-const NOW = 1_000_000;
-
-let ids = 0;
-
-function ask(org: string, owner: string, since: number, milliCpu = 1_000): PlaceRequest {
-  ids += 1;
-  const uid = `u${String(ids).padStart(6, '0')}`;
-  const at = { org, project: 'p' };
-  return {
-    uid,
-    attempt: { ...at, kind: 'Attempt', name: uid },
-    owner: { ...at, kind: 'Job', name: owner },
-    since,
-    amounts: { milliCpu, memory: 1, disk: 1 },
-  };
-}
-
-function bookOf(requests: readonly PlaceRequest[]): Placements {
-  const book = new Placements();
-  for (const request of requests) book.apply({ change: 'Waits', request });
-  return book;
-}
-
-/** Who gets a place when everything fits one after another, as `org/owner`. */
-function order(book: Placements, capacity: ResourceAmounts): string[] {
-  return planGrants(book, NOTHING, capacity, NOW, undefined).grants.map(
-    ({ attempt, owner }) => `${attempt.org}/${owner.name}`,
-  );
-}
+import { ask, bookOf, CAPACITY, NOW, order } from './requests.js';
 
 test('Turns go round the orgs first, then round the owners of each', (t) => {
   const book = bookOf([
@@ -202,11 +179,13 @@ test('A place that was given back is not held by a request that comes late', (t)
   t.deepEqual(book.load, NOTHING);
 });
 
-test('Plans stay within the capacity, and the book counts what it was told', (t) => {
+test('Plans stay within the capacity and the caps, and the book counts what it was told', (t) => {
+  let capped = 0;
   const asked = record({ org: nat(3), owner: nat(4), since: nat(100), cpu: nat(3_000), leaves: nat(9) });
   t.notThrows(() =>
     assert(
-      property(array(asked, { maxLength: 60 }), (asks) => {
+      property(array(asked, { maxLength: 60 }), integer({ min: 1, max: 100 }), (asks, orgPercent) => {
+        const capacity = { ...CAPACITY, orgPercent };
         const book = new Placements();
         const alive = new Set<string>();
         for (const { org, owner, since, cpu, leaves } of asks) {
@@ -218,11 +197,17 @@ test('Plans stay within the capacity, and the book counts what it was told', (t)
             alive.delete(request.uid);
           }
           let load = book.load;
-          const granting = planGrants(book, load, CAPACITY, NOW, undefined).grants;
+          const granting = planGrants(book, load, capacity, NOW, undefined).grants;
           for (const granted of granting) {
             if (!hasRoomFor(granted.amounts, load, CAPACITY)) throw new Error('granted beyond the capacity');
             load = add(load, granted.amounts);
             book.apply({ change: 'Holds', request: granted, heard: false, at: NOW });
+          }
+          for (const held of book.loads.values())
+            if (shareOf(held, CAPACITY) * 100 > orgPercent + 1e-9) throw new Error('granted beyond the cap');
+          for (const waiting of book.waiting()) {
+            const mayBegin = everFits(waiting.amounts, capacity) && hasRoomFor(waiting.amounts, load, capacity);
+            if (mayBegin && !isWithinCap(waiting.amounts, book.loadOf(waiting.attempt.org), capacity)) capped += 1;
           }
           if (JSON.stringify(load) !== JSON.stringify(book.load)) throw new Error('counted wrongly');
           if (new Set(granting.map(({ uid }) => uid)).size !== granting.length) throw new Error('granted twice');
@@ -234,4 +219,5 @@ test('Plans stay within the capacity, and the book counts what it was told', (t)
       }),
     ),
   );
+  t.true(capped > 0, 'the cap alone kept some of them waiting');
 });
