@@ -168,6 +168,8 @@ export interface HttpConfig {
     readonly streamsPerKey: number;
     /** Held in memory for watches, bytes; one org may hold half of it; as `watch/waiting.ts` has it when absent. */
     readonly watchBytes?: number | undefined;
+    /** Held for answers that come as a whole, bytes; one org leaves as much as it holds; as `answer-memory.ts` has it when absent. */
+    readonly answerBytes?: number | undefined;
     /** Requests a second, of one credential, of one org, and without a known one of one client address; more are 429. */
     readonly rates: { readonly key: number; readonly org: number; readonly address: number };
     /** Connections in all, and of one address on which no known key has been seen; absent: as `connections.ts` has it. */

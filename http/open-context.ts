@@ -1,6 +1,7 @@
 /** Makes what all handlers share, once, at start, and ends it. */
 import { decodeObject } from '../src/api/encode.js';
 import { openReadTurns } from '../actors/read-turns.js';
+import { openAnswerMemory } from './answer-memory.js';
 import { openAnswerPlaces } from './answer-places.js';
 import { openAdmission } from './admission.js';
 import { openAddresses } from './auth/addresses.js';
@@ -68,6 +69,7 @@ export function openServerContext(deps: HttpDeps, draining: () => boolean): Open
     yaml,
     heavyTurns,
     answerPlaces: openAnswerPlaces(),
+    answerMemory: openAnswerMemory(limits.answerBytes),
     decodedObjects: openDecodedObjects(heavyTurns),
     rowTurn: openReadTurns({ places: ROWS_READING, shared: false }),
     deadlines,

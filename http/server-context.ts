@@ -2,6 +2,7 @@
 import type { ReadTurn } from '../actors/read-turns.js';
 import type { Bodies } from './body.js';
 import type { Admission } from './admission.js';
+import type { AnswerMemory } from './answer-memory.js';
 import type { AnswerPlaces } from './answer-places.js';
 import type { Addresses } from './auth/addresses.js';
 import type { Authenticator } from './auth/authenticator.js';
@@ -32,6 +33,8 @@ export interface ServerContext extends HttpDeps {
   readonly yaml: Pick<YamlWriter, 'write'>;
   readonly heavyTurns: HeavyTurns;
   readonly answerPlaces: AnswerPlaces;
+  /** What is kept for answers that come as a whole. */
+  readonly answerMemory: AnswerMemory;
   readonly decodedObjects: DecodedObjects;
   /** Reads of the rows of children take turns. */
   readonly rowTurn: ReadTurn;

@@ -1,33 +1,27 @@
 /**
- * Serves `POST …/exec`: a command inside, its input from the body, its output collected into one answer or sent
- * as frames while it comes. How a command gets inside is the engine's matter (`Commands`).
+ * Serves `POST …/exec`: a command inside, its input from the body, its output collected into one answer (`exec-whole.ts`) or sent
+ * as frames while it comes (`exec-frames.ts`). How a command gets inside is the engine's matter (`Commands`).
  *
  * The command lives as long as its request: who leaves ends it. With frames, a client that reads slowly slows the program
- * and nobody else; without, at most KEPT_BYTES of each stream are kept and the rest is dropped (I10).
+ * and nobody else; without, the first of what each stream brings is kept and the rest is dropped (I10).
  * Source: decisions, "Routes not shown", Command.
  */
-import { causeOfCommand, fixOfCommand } from './not-executed.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
-import type { Execution, ExecEnd } from '../../src/engines/compute/contract/engine.js';
+import type { Execution } from '../../src/engines/compute/contract/engine.js';
 import { notRunning } from '../../actors/work/attach.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { refuseIdempotencyKey } from '../resources/options.js';
-import { replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
-import { Outflow } from '../stream.js';
 import { readCommand } from './command-body.js';
-import { exitView, FRAMES, line, textOf, type ExitView } from './frames.js';
+import { sendFrames } from './exec-frames.js';
+import { sendWhole } from './exec-whole.js';
+import { FRAMES } from './frames.js';
 
-/** Of each stream, in an answer that comes as a whole. */
-const KEPT_BYTES = 8 * 1024 * 1024;
 const STOPPED = 'it stopped before the command had ended';
-
-/** Why a command has ended with what it ran in. */
-type Over = () => RefusalError;
 
 export async function serveExec(
   x: Exchange,
@@ -62,8 +56,9 @@ export async function serveExec(
       const { reason }: { readonly reason: unknown } = stopping.signal;
       return reason instanceof RefusalError ? reason : notRunning(address, STOPPED);
     };
-    if (x.header('accept')?.includes(FRAMES)) await sendFrames(x, execution, over);
-    else await sendWhole(x, execution, over, begun);
+    const running = { x, context, org: caller.org, execution, over, stopped: stopping.signal };
+    if (x.header('accept')?.includes(FRAMES)) await sendFrames(running);
+    else await sendWhole(running, begun);
     await fed;
   } finally {
     release();
@@ -81,80 +76,4 @@ function shuttingDown(): RefusalError {
 async function feed(execution: Execution, stdin: string | undefined): Promise<void> {
   if (stdin !== undefined && stdin !== '') await execution.write(Buffer.from(stdin));
   execution.endInput();
-}
-
-/** What is kept of one stream. */
-class Kept {
-  readonly #parts: Uint8Array[] = [];
-  #left = KEPT_BYTES;
-  cut = false;
-
-  add(data: Uint8Array): void {
-    if (data.length > this.#left) this.cut = true;
-    const part = data.subarray(0, this.#left);
-    this.#left -= part.length;
-    if (part.length > 0) this.#parts.push(part);
-  }
-
-  /** Bytes that are no UTF-8 are replaced; with frames they come as they are. */
-  text(): string {
-    return Buffer.concat(this.#parts).toString('utf8');
-  }
-}
-
-async function sendWhole(x: Exchange, execution: Execution, over: Over, begun: number): Promise<void> {
-  const kept = { stdout: new Kept(), stderr: new Kept() };
-  for await (const { stream, data } of execution.output) kept[stream].add(data);
-  const exit = exitOf(await execution.ended, over);
-  if (x.abandoned) return;
-  replyJson(x, 200, {
-    ...exit,
-    stdout: kept.stdout.text(),
-    stderr: kept.stderr.text(),
-    truncated: kept.stdout.cut || kept.stderr.cut,
-    durationSeconds: Math.round(performance.now() - begun) / 1_000,
-  });
-}
-
-/** One JSON object per line; the last one has the exit code, or says why there is none. */
-async function sendFrames(x: Exchange, execution: Execution, over: Over): Promise<void> {
-  const out = new Outflow(x.res);
-  x.res.writeHead(200, {
-    'content-type': FRAMES,
-    'cache-control': 'no-cache, private',
-    'x-content-type-options': 'nosniff',
-    'x-request-id': x.requestId,
-  });
-  x.res.flushHeaders();
-  for await (const { stream, data } of execution.output) {
-    if (out.closed) return;
-    if (!out.write(line({ stream, ...textOf(data) }))) await out.drained();
-  }
-  const end = await execution.ended;
-  if (out.closed) return;
-  out.write(line(end.end === 'Exited' ? exitView(end) : { error: errorOf(end, over) }));
-  x.res.end();
-}
-
-function exitOf(end: ExecEnd, over: Over): ExitView {
-  switch (end.end) {
-    case 'Exited':
-      return exitView(end);
-    case 'NotExecuted':
-      throw refuse('Invalid', `the command was not executed: ${end.message}`, {
-        fix: fixOfCommand(end),
-        causes: [causeOfCommand(end)],
-      });
-    case 'WorkGone':
-      throw over();
-  }
-}
-
-function errorOf(
-  end: Exclude<ExecEnd, { end: 'Exited' }>,
-  over: Over,
-): { readonly reason: string; readonly message: string } {
-  if (end.end === 'NotExecuted') return { reason: end.reason, message: end.message };
-  const { code: reason, message } = over().refusal;
-  return { reason, message };
 }

@@ -27,6 +27,9 @@ export const RESULT = record({
   timedOut: described('It ran longer than `timeout` and was ended.', BOOLEAN),
   stdout: described('What it wrote.'),
   stderr: described('What it wrote to standard error.'),
-  truncated: described('More was written than is kept.', BOOLEAN),
+  truncated: described(
+    'More was written than is kept: 8 MiB of each stream, or less while whole answers of the org hold much (a Warning says so).',
+    BOOLEAN,
+  ),
   durationSeconds: described('How long it ran.', { type: 'number' }),
 });
