@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { Command, Commands } from '../../actors/work/commands.js';
 import type { Execution } from '../../src/engines/compute/contract/engine.js';
 import { openAnswerMemory } from '../../http/answer-memory.js';
-import { utf8Parts } from '../../http/utf8-parts.js';
+import { PART_BYTES, utf8Parts } from '../../http/utf8-parts.js';
 import { steady, until } from '../e2e/until.js';
 import { at, json } from './support/json.js';
 import { bearer, IN_DEFAULT, KEYS, NO_COMMANDS, openTestApi, type TestApi } from './support/test-api.js';
@@ -185,6 +185,18 @@ test('a client that does not read its answer is cut, and what was kept for it is
   await until('its output is read', () => seen.written === 1);
   await untilWhole(api, 7 * MIB);
   t.pass();
+});
+
+test('frames of a command are made in slices, a bounded part of its output in each', async (t) => {
+  const api = await openTestApi(t, { commands: writing([Buffer.alloc(MIB), Buffer.from([0xff])]) });
+  const slices = countSlices(api);
+  const answer = await run(api, ['x'], { accept: 'application/x-ndjson' });
+  const frames = (await answer.text()).trimEnd().split('\n');
+  t.deepEqual(JSON.parse(frames.pop() ?? ''), { exitCode: 0 });
+  t.deepEqual(JSON.parse(frames.pop() ?? ''), { stream: 'stdout', data: '/w==', encoding: 'base64' });
+  t.is(frames.length, MIB / PART_BYTES);
+  for (const frame of frames) t.is(String(at(JSON.parse(frame), 'data')).length, PART_BYTES);
+  t.true(slices.count > frames.length, `${slices.count} slices`);
 });
 
 test('parts of bytes decode to what the whole does, whatever the bytes are', (t) => {
