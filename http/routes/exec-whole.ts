@@ -10,10 +10,10 @@
  */
 import type { ExecEnd, Execution } from '../../src/engines/compute/contract/engine.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
-import { freeWithAnswer, type AnswerPlace } from '../answer-places.js';
+import type { AnswerPlace } from '../answer-places.js';
 import { KeptOutput } from '../kept-output.js';
-import { LongAnswer } from '../long-answer.js';
-import { JSON_TYPE, replyJson } from '../reply.js';
+import { sendLongJson } from '../long-json.js';
+import { replyJson } from '../reply.js';
 import { utf8Parts } from '../utf8-parts.js';
 import { exitView, type ExitView } from './frames.js';
 import { causeOfCommand, fixOfCommand } from './not-executed.js';
@@ -73,30 +73,23 @@ function textOf(kept: KeptOutput): string {
 async function sendLong(command: RunningCommand, kept: Kept, exit: ExitView, last: object): Promise<void> {
   const { x, context, org, stopped } = command;
   const place = await takePlace(() => context.answerPlaces.take(org, x.gone));
-  const answer = new LongAnswer(x, { 'content-type': JSON_TYPE }, 'WhenLong');
-  const write = (text: string): Promise<void> => place.untilTaken(answer.write(text), () => x.res.destroy());
-  const writeText = async (stream: KeptOutput): Promise<void> => {
-    const parts = utf8Parts(stream.blocks());
-    for (;;) {
-      await context.resources.slice(org);
-      // Its client may have lost the right to see it.
-      stopped.throwIfAborted();
-      const part = parts.next();
-      if (part.done === true || answer.closed) return;
-      await write(JSON.stringify(part.value.toString('utf8')).slice(1, -1));
-    }
-  };
-  try {
-    await write(`${JSON.stringify(exit).slice(0, -1)},"stdout":"`);
-    await writeText(kept.stdout);
-    await write('","stderr":"');
-    await writeText(kept.stderr);
-    if (!answer.closed) await answer.end(`",${JSON.stringify(last).slice(1)}`);
-  } catch (error) {
-    answer.abandon();
-    throw error;
-  } finally {
-    freeWithAnswer(place, x.res);
+  const pieces = piecesOf(kept, exit, last, stopped);
+  await sendLongJson(x, { place, pieces, nextSlice: () => context.resources.slice(org) });
+}
+
+function* piecesOf({ stdout, stderr }: Kept, exit: ExitView, last: object, stopped: AbortSignal): Generator<string> {
+  yield `${JSON.stringify(exit).slice(0, -1)},"stdout":"`;
+  yield* escaped(stdout, stopped);
+  yield '","stderr":"';
+  yield* escaped(stderr, stopped);
+  yield `",${JSON.stringify(last).slice(1)}`;
+}
+
+/** Its client may lose the right to see more of it. */
+function* escaped(kept: KeptOutput, stopped: AbortSignal): Generator<string> {
+  for (const part of utf8Parts(kept.blocks())) {
+    stopped.throwIfAborted();
+    yield JSON.stringify(part.toString('utf8')).slice(1, -1);
   }
 }
 

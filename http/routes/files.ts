@@ -10,7 +10,7 @@ import { Readable } from 'node:stream';
 import { refuse } from '../../src/api/refusal.js';
 import { isUpload } from '../../src/engines/compute/shared/upload-names.js';
 import { rfc3339 } from '../../src/api/time.js';
-import type { Entry, FilePlace, WriteOrder } from '../../actors/work/files/open.js';
+import type { FilePlace, WriteOrder } from '../../actors/work/files/open.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { tagsOf } from '../conditional.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
@@ -19,17 +19,16 @@ import type { SubresourceTarget } from '../target.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { refuseIdempotencyKey } from '../resources/options.js';
 import { readFlag } from '../resources/versions.js';
-import { JSON_TYPE, reply, replyJson } from '../reply.js';
+import { replyJson } from '../reply.js';
 import type { ServerContext } from '../server-context.js';
 import { serveArchive } from './archives.js';
+import { sendDirectory } from './directory.js';
 import { readEpoch, readWait } from './epoch.js';
 import { answerBytes } from './transfer.js';
 import { takeBody } from './upload.js';
 
 type Allows = (caller: Caller) => boolean;
 
-/** Entries of a directory that are written in one slice of the event loop. */
-const SLICE_ENTRIES = 500;
 /** The kernel's own bound of a path. */
 const PATH_BYTES = 4_096;
 
@@ -57,7 +56,9 @@ export async function serveFiles(
     case 'DELETE':
       return remove(x, context, place, allows);
     default:
-      return readFlag(x.query, 'list') === true ? list(x, context, place, allows) : download(x, context, place, allows);
+      return readFlag(x.query, 'list') === true
+        ? sendDirectory(x, context, place, allows)
+        : download(x, context, place, allows);
   }
 }
 
@@ -99,30 +100,6 @@ async function download(x: Exchange, context: ServerContext, place: FilePlace, a
   } finally {
     release();
   }
-}
-
-async function list(x: Exchange, context: ServerContext, place: FilePlace, allows: Allows): Promise<void> {
-  const release = context.streams.add(x, { allows, end: () => x.res.destroy() });
-  try {
-    const { entries, truncated } = await context.files.list(place, x.gone);
-    const base = place.path.endsWith('/') ? place.path : `${place.path}/`;
-    const items: string[] = [];
-    for (let at = 0; at < entries.length; at += SLICE_ENTRIES) {
-      await context.resources.slice(place.owner.org);
-      for (const entry of entries.slice(at, at + SLICE_ENTRIES)) items.push(JSON.stringify(wireEntry(entry, base)));
-    }
-    const body = `{"items":[${items.join(',')}],"truncated":${truncated}}`;
-    reply(x, 200, body, { 'content-type': JSON_TYPE });
-  } finally {
-    release();
-  }
-}
-
-function wireEntry(
-  { name, type, size, mode, modified, target }: Entry,
-  base: string,
-): Readonly<Record<string, unknown>> {
-  return { name, path: base + name, type, size, mode, modifiedTime: rfc3339(modified), target };
 }
 
 async function upload(x: Exchange, context: ServerContext, place: FilePlace, allows: Allows): Promise<void> {

@@ -201,5 +201,5 @@ test('the entries of a large directory are told in slices', async (t) => {
   t.is(items.length, 2_000);
   const modifiedTime = '1970-01-01T00:00:00Z';
   t.deepEqual(items[7], { name: 'f7', path: '/tmp/f7', type: 'File', size: 7, mode: '0644', modifiedTime });
-  t.is(slices, 4);
+  t.true(slices >= 4, `${slices} slices`);
 });

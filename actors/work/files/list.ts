@@ -44,7 +44,13 @@ export interface Listing {
   readonly truncated: boolean;
 }
 
-export async function listDirectory(attached: AttachedWork, path: string, signal: AbortSignal): Promise<Listing> {
+/** `hold`: called with the bytes that come about the entries, as they come; what it throws ends the listing. */
+export async function listDirectory(
+  attached: AttachedWork,
+  path: string,
+  signal: AbortSignal,
+  hold: (bytes: number) => void = () => undefined,
+): Promise<Listing> {
   const enough = new AbortController();
   const stop = (): void => enough.abort(signal.reason);
   signal.throwIfAborted();
@@ -55,6 +61,7 @@ export async function listDirectory(attached: AttachedWork, path: string, signal
     let size = 0;
     let truncated = false;
     for await (const part of script.output) {
+      hold(part.length);
       parts.push(part);
       size += part.length;
       // More than a whole listing of the longest names that can be listed.

@@ -32,7 +32,8 @@ export interface FilePlace {
 export interface Files {
   /** `use` gets the file; it is let go when that is done. */
   read<T>(place: FilePlace, use: (file: OpenedFile) => Promise<T>, signal: AbortSignal): Promise<T>;
-  list(place: FilePlace, signal: AbortSignal): Promise<Listing>;
+  /** `hold`: as of `listDirectory`. */
+  list(place: FilePlace, signal: AbortSignal, hold?: (bytes: number) => void): Promise<Listing>;
   write(
     place: FilePlace,
     order: Omit<WriteOrder, 'path'>,
@@ -77,7 +78,8 @@ export function openFiles(deps: AttachDeps): Files {
   return {
     read: (place, use, signal) =>
       within(place, signal, async (attached, until) => use(await openFile(attached, place.path, hashes, until))),
-    list: (place, signal) => within(place, signal, (attached, until) => listDirectory(attached, place.path, until)),
+    list: (place, signal, hold) =>
+      within(place, signal, (attached, until) => listDirectory(attached, place.path, until, hold)),
     write: (place, order, body, signal) =>
       within(place, signal, (attached, until) =>
         writeFile(attached, { ...order, path: place.path }, body, { hashes, locks }, until),
