@@ -135,6 +135,23 @@ test('a command that takes too long is ended, and a program that is not there is
   t.is(nobody.status, 404);
 });
 
+test('long commands of many processes are listed by their beginning, and whoever asks goes on being answered', async (t) => {
+  await boxes.post('wordy', { resources: { cpu: '500m', memory: '256Mi', disk: '16Mi' } });
+  await boxes.phase('wordy', 'Running');
+  const processes = `${SANDBOXES}/wordy/processes`;
+  // Together more than the runner may say in one message.
+  const words = Array.from({ length: 15 }, () => 'x'.repeat(120_000));
+  for (let i = 0; i < 20; i += 1) {
+    const started = await boxes.client().post(processes, { command: ['true', ...words] });
+    t.is(started.status, 201, started.text.slice(0, 1_000));
+  }
+  const listed = await boxes.client().get(processes);
+  t.is(listed.status, 200, listed.text.slice(0, 1_000));
+  const items = listAt(listed.body, 'items');
+  t.is(items.length, 20);
+  for (const item of items) t.regex(listAt(item, 'command').join(' '), /^true x{4000,4100}…$/);
+});
+
 test('a command that is asked for wrongly is refused with every field that is wrong, and no value of its environment', async (t) => {
   const asked = { command: [], comand: ['true'], env: { TOKEN: 271828, '1st': 'hush' }, stdin: 314159, timeout: '0s' };
   const refused = await boxes.client().post(`${SANDBOXES}/nothing/exec`, asked);

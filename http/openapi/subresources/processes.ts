@@ -13,7 +13,10 @@ const ID = path('id', 'Id of the process; it belongs to one epoch.');
 const PROCESS = record(
   {
     id: described('Names it; holds for this epoch only.'),
-    command: described('Program and arguments.', STRINGS),
+    command: described(
+      'Program and arguments; of a long one the first 4,096 characters, the last of which is `…`.',
+      STRINGS,
+    ),
     running: described('It has not ended.', BOOLEAN),
     startTime: described('When it was started.', { type: 'string', format: 'date-time' }),
     endTime: described('When it ended.', { type: 'string', format: 'date-time' }),

@@ -10,6 +10,7 @@ import type { CommandSignal, ProcessOrder, ProcessStart, ProcessState } from '..
 import type { Agent } from '../agent/agent.js';
 import { segmentsOf } from '../../engines/compute/shared/log/append.js';
 import { LogWriter } from '../../engines/compute/shared/log/writer.js';
+import { shownCommand } from '../../engines/compute/shared/shown-command.js';
 import { Refused } from '../protocol/messages.js';
 import { RunningCommand } from './command.js';
 
@@ -114,7 +115,7 @@ export class Processes {
     const log = new LogWriter(deps.logs, container, deps.logBytes, deps.now, () => deps.onLogGrown(container));
     const command = new RunningCommand(order, deps.agent, log);
     const queued: Entry = {
-      state: { id: order.id, command: order.command, startedAt: deps.now() },
+      state: { id: order.id, command: shownCommand(order.command), startedAt: deps.now() },
       command,
       log,
       start: this.started(order.id, command),

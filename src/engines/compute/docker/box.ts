@@ -16,6 +16,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import type { Container } from 'dockerode';
 import type { OutputFile, ProcessState, WorkState } from '../contract/engine.js';
+import { shownCommand } from '../shared/shown-command.js';
 import { NETWORK_LOG, type EgressSession } from '../shared/egress/egress-session.js';
 import { journalEnd } from '../shared/journal-end.js';
 import { completeLogs } from '../shared/log/complete.js';
@@ -341,7 +342,7 @@ export class Box {
     // A client that hears of the end finds the whole log.
     if (endedAt !== undefined) await this.logs.get(`process-${id}`)?.writer.end();
     const ended = endedAt === undefined ? undefined : { at: endedAt, exitCode, timedOut };
-    this.processes.set(id, { id, command: before?.command ?? command, startedAt, ended });
+    this.processes.set(id, { id, command: before?.command ?? shownCommand(command), startedAt, ended });
     for (const old of this.processes.values()) {
       if (this.processes.size <= MAX_PROCESSES * 2) break;
       if (old.ended !== undefined) this.processes.delete(old.id);
