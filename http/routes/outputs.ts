@@ -1,20 +1,24 @@
-/** Serves `…/outputs[/{output}]`: the list of the collected outputs, of all indexes or of one, streamed, and the download of one. */
+/** Serves `…/outputs[/{output}]`: the list of the collected outputs, of all indexes or of one, and the download of one. */
 import { decodeObject } from '../../src/api/encode.js';
 import { refuse } from '../../src/api/refusal.js';
 import type { Caller } from '../../actors/resource-service.js';
 import { addressOf, stillMay } from '../auth/authorise.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
-import { JSON_TYPE } from '../reply.js';
+import { sendLongJson } from '../long-json.js';
+import { replyJson } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import type { ServerContext } from '../server-context.js';
-import { Outflow } from '../stream.js';
 import { readIndex, readLogRequest } from './logs.js';
 import { sendBytes } from './transfer.js';
 
 /** As the spec has it: `^[a-z0-9._-]{1,64}$`. */
 const OUTPUT_NAME = /^[a-z0-9._-]{1,64}$/;
+/** Of so many indexes the list is answered at once. */
+const FEW_INDEXES = 64;
+/** Of a long list, in one slice of the event loop. */
+const ENTRIES_AT_ONCE = 128;
 
 export async function serveOutputs(
   x: Exchange,
@@ -34,7 +38,9 @@ export async function serveOutputs(
     x.verb = 'list';
     const only = readIndex(x, indexes);
     const unfollow = context.revocation.follow(x, { allows: stillMay(kind, project, name, 'read') });
-    return streamList(x, context.outputs.list(address, uid, only, x.gone)).finally(unfollow);
+    const isLong = only === undefined && indexes > FEW_INDEXES;
+    const read = () => context.outputs.list(address, uid, only, x.gone);
+    return sendList(x, context, address.org, { isLong, read }).finally(unfollow);
   }
   x.verb = 'transfer';
   const { index } = readLogRequest(x, indexes, context.clock());
@@ -60,26 +66,36 @@ export async function serveOutputs(
   });
 }
 
-async function streamList(x: Exchange, batches: AsyncIterable<readonly object[]>): Promise<void> {
-  const out = new Outflow(x.res);
-  let begun = false;
-  for await (const batch of batches) {
-    if (out.closed) return;
-    if (batch.length === 0) continue;
-    const text = batch.map((entry) => JSON.stringify(entry)).join(',');
-    if (!begun) head(x);
-    if (!out.write(begun ? `,${text}` : `{"items":[${text}`)) await out.drained();
-    begun = true;
+/** A Job has up to 10,000 indexes: their outputs are read by who has a place (I10), and written as the client takes them. */
+async function sendList(
+  x: Exchange,
+  { answerPlaces, resources }: ServerContext,
+  org: string,
+  { isLong, read }: { readonly isLong: boolean; read(): AsyncIterable<readonly object[]> },
+): Promise<void> {
+  if (!isLong) return replyJson(x, 200, { items: await allOf(read()) });
+  const place = await answerPlaces.take(org, x.gone);
+  let entries: readonly object[];
+  try {
+    entries = await allOf(read());
+  } catch (error) {
+    place.free();
+    throw error;
   }
-  if (out.closed) return;
-  if (!begun) head(x);
-  x.res.end(begun ? ']}' : '{"items":[]}');
+  await sendLongJson(x, { place, pieces: piecesOf(entries), nextSlice: () => resources.slice(org) });
 }
 
-function head(x: Exchange): void {
-  x.res.writeHead(200, {
-    'content-type': JSON_TYPE,
-    'cache-control': 'no-cache, private',
-    'x-request-id': x.requestId,
-  });
+async function allOf(batches: AsyncIterable<readonly object[]>): Promise<readonly object[]> {
+  const all: object[] = [];
+  for await (const batch of batches) for (const entry of batch) all.push(entry);
+  return all;
+}
+
+function* piecesOf(entries: readonly object[]): Generator<string> {
+  yield '{"items":[';
+  for (let at = 0; at < entries.length; at += ENTRIES_AT_ONCE) {
+    const some = entries.slice(at, at + ENTRIES_AT_ONCE).map((entry) => JSON.stringify(entry));
+    yield (at === 0 ? '' : ',') + some.join(',');
+  }
+  yield ']}';
 }

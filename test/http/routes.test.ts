@@ -349,6 +349,25 @@ test('outputs are listed and downloaded by name and index', async (t) => {
   }
 });
 
+test('outputs of a Job of many indexes are listed whole, written piece by piece as they are taken', async (t) => {
+  const sha256 = `sha256:${'a'.repeat(64)}`;
+  const batches = Array.from({ length: 30 }, (_, batch) =>
+    Array.from({ length: 100 }, (__, n) => ({ name: 'outputs', index: batch * 100 + n, size: 1, sha256 })),
+  );
+  const none: object[][] = [];
+  for (const listed of [batches, none]) {
+    const api = await openTestApi(t, {
+      outputs: { list: () => Readable.from(listed), find: async () => undefined },
+    });
+    await withJob(api, { completions: 3_000 });
+    const items = list(await json(api.call(`${JOB}/outputs`)), 'items');
+    t.deepEqual(
+      items.map((item) => at(item, 'index')),
+      listed.flat().map((_, index) => index),
+    );
+  }
+});
+
 test('operators alone see supervisors and make orgs', async (t) => {
   const restarted: string[] = [];
   let audits = 0;
