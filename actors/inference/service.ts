@@ -58,8 +58,8 @@ export interface AdmittedRequest {
   readonly limits: LimitState;
   /** USD: never more than was held for it. */
   priceOf(usage: Usage): USD;
-  /** Of a stream: what it has used so far. */
-  progress(usage: Usage): void;
+  /** Of a stream: what it has cost so far (USD), by an estimate. */
+  progress(costUSD: USD): void;
   /** In the place of `end`, of a request that is not billed by tokens: never more than was held for it. */
   charge(costUSD: USD): USD;
   /** `usage` undefined: it has failed and costs nothing. Answers what it is charged. Harmless twice. */
@@ -190,7 +190,7 @@ export function openInferenceService(deps: ServiceDeps): OpenedService {
     return {
       limits: decision?.state ?? {},
       priceOf,
-      progress: (usage) => reservation?.progress(priceOf(usage)),
+      progress: (costUSD) => reservation?.progress(USD.min(costUSD, most)),
       charge: (costUSD) => settle(costUSD, NO_TOKENS, 'Done'),
       end: (usage) =>
         settle(usage === undefined ? ZERO : priceOf(usage), countOf(usage), usage === undefined ? 'Failed' : 'Done'),

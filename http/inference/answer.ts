@@ -52,7 +52,7 @@ export async function answerWhole(
   } catch {
     const why = endedBy();
     opened.ended(x.res.destroyed || why !== undefined ? 'Left' : 'Broken');
-    throw why === undefined ? failed(undefined) : new RefusalError(why);
+    throw why === undefined ? failed(undefined, opened) : new RefusalError(why);
   }
   let read: ReadAnswer | undefined;
   if (largeBodies.isLarge(bytes)) {
@@ -67,7 +67,7 @@ export async function answerWhole(
     if (large.outcome === 'Answer') [read, bytes] = [large, Buffer.from(large.bytes.buffer)];
   } else read = readAnswer({ answerTo: asked, client }, bytes);
   opened.ended(read !== undefined && read.error === undefined ? 'Whole' : 'Broken');
-  if (read === undefined || read.error !== undefined) throw failed(read?.error);
+  if (read === undefined || read.error !== undefined) throw failed(read?.error, opened);
   // A client that has left pays for what was produced for it. A count of tokens has used none, and is no error.
   const used = usedBy(read, estimate);
   const charged = admitted.end(operation === '/v1/messages/count_tokens' ? read.usage : used);
@@ -124,7 +124,7 @@ export function pastBound(fix = 'Send a larger max_tokens.'): RefusalError {
 }
 
 /** What an upstream says of itself in an answer that began well. */
-export function failed(error: UpstreamError | undefined): Error {
-  const why = error === undefined ? 'its answer broke off' : error.message;
+export function failed(error: UpstreamError | undefined, { conceal }: Pick<Opened, 'conceal'>): Error {
+  const why = error === undefined ? 'its answer broke off' : conceal(error.message);
   return refuse('Unavailable', `the model's upstream failed: ${why}`, { retryAfterSeconds: 1 });
 }

@@ -12,6 +12,11 @@ import type {
 } from '../../src/engines/inference/dialects/dialect.js';
 import { parseExact, writeExact } from '../../src/engines/inference/dialects/exact-json.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
+import {
+  type ThinkingBlocks,
+  thinkingBlocksOf,
+  withThinkingBlocks,
+} from '../../src/engines/inference/dialects/openai/thinking-blocks.js';
 import { type ChatOperation, translateRequest } from '../../src/engines/inference/dialects/translate.js';
 import { digitsOf, fewTexts } from '../../src/engines/inference/tokens/count.js';
 import { hasFewPieces } from '../../src/engines/inference/pieces.js';
@@ -28,6 +33,13 @@ export interface LargeTask {
   readonly bytes: Uint8Array;
 }
 
+/** What is otherwise in a body that was written for its own dialect than its client has sent it. */
+export interface ChangedBody {
+  /** Undefined: it was not sent. */
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly blocks: ThinkingBlocks;
+}
+
 export type LargeRequest =
   | { readonly outcome: 'Refused'; readonly refusal: Refusal }
   | {
@@ -39,6 +51,7 @@ export type LargeRequest =
       readonly texts: readonly string[] | undefined;
       /** As an upstream gets it, in a buffer of its own. */
       readonly written: Uint8Array<ArrayBuffer>;
+      readonly changed: ChangedBody;
       /** Where the JSON of the model's name is in it. */
       readonly name: { readonly from: number; readonly to: number };
     };
@@ -58,20 +71,28 @@ export function readLarge({ operation, bytes }: LargeTask, mark: string): LargeR
   const understood = understandBody(operation, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   if (understood.outcome === 'Refused') return understood;
   const { texts, body, ...summary } = understood.request;
-  const written = alone(dialectFor(operation).encodeRequest(understood.request, mark));
+  const own = dialectFor(operation).upstreamBody(understood.request, mark);
+  const written = alone(Buffer.from(writeExact(own)));
   const name = JSON.stringify(mark);
   const from = Buffer.from(written.buffer).indexOf(name);
   if (from < 0) throw new Error('the dialect does not write the name of the model');
   const found = { summary, digits: digitsOf(body), texts: fewTexts(texts()) };
-  return { outcome: 'Request', ...found, written, name: { from, to: from + name.length } };
+  return {
+    outcome: 'Request',
+    ...found,
+    written,
+    name: { from, to: from + name.length },
+    changed: { members: changedIn(own, body), blocks: thinkingBlocksOf(body['messages']) },
+  };
 }
 
 export interface TranslateTask {
   readonly translate: ChatOperation;
   readonly to: DialectName;
   readonly options: Parameters<typeof translateRequest>[3];
-  /** As it was written for an upstream of its own dialect. */
+  /** As it was written for an upstream of its own dialect, and what was changed for that. */
   readonly bytes: Uint8Array;
+  readonly changed: ChangedBody;
 }
 
 export type LargeTranslation =
@@ -82,10 +103,25 @@ export type LargeTranslation =
       readonly name: { readonly from: number; readonly to: number };
     };
 
+/** Of messages nothing else is changed that an upstream of another dialect would be told. */
+function changedIn(
+  own: Readonly<Record<string, unknown>>,
+  body: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const members = new Set([...Object.keys(own), ...Object.keys(body)]);
+  for (const same of ['model', 'messages']) members.delete(same);
+  return Object.fromEntries([...members].filter((name) => own[name] !== body[name]).map((name) => [name, body[name]]));
+}
+
 /** `mark`: as of `readLarge`. */
-export function translateLarge({ translate, to, options, bytes }: TranslateTask, mark: string): LargeTranslation {
+export function translateLarge(
+  { translate, to, options, bytes, changed }: TranslateTask,
+  mark: string,
+): LargeTranslation {
   const body: unknown = parseExact(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'));
-  const translated = translateRequest(translate, isObject(body) ? body : {}, to, options);
+  const { messages, ...rest } = isObject(body) ? body : {};
+  const said = messages === undefined ? {} : { messages: withThinkingBlocks(messages, changed.blocks) };
+  const translated = translateRequest(translate, { ...rest, ...said, ...changed.members }, to, options);
   if (translated.outcome === 'CannotCarry') return translated;
   const written = alone(Buffer.from(writeExact({ model: mark, ...translated.body })));
   const from = '{"model":'.length;

@@ -68,7 +68,8 @@ export function readBytes(
   const dialect = dialectFor(operation);
   return {
     ...{ request, bytes: bytes.length + digitsOf(request.body), forget: () => undefined },
-    encode: (model, { maxTokensMember }) => dialect.encodeRequest(request, model, maxTokensMember),
+    encode: (model, { maxTokensMember }) =>
+      Buffer.from(writeExact(dialect.upstreamBody(request, model, maxTokensMember))),
     translate(to, form) {
       const translated = translateRequest(chatOf(operation), request.body, to, { ...form, stream: request.stream });
       if (translated.outcome === 'CannotCarry') return translated;
@@ -87,7 +88,7 @@ async function readInThread(
   const { length } = bytes;
   const large = await largeBodies.read(x.caller?.org ?? '', { operation, bytes }, x.gone);
   if (large.outcome === 'Refused') throw new RefusalError(large.refusal);
-  const { summary, digits, texts, written } = large;
+  const { summary, digits, texts, written, changed } = large;
   // Numbers may be written longer than they came; the rest of it is counted already.
   if (written.length > length && x.place?.hold(written.length - length) === false) throw tooManyBodies();
   let kept: Written | undefined = large;
@@ -102,7 +103,7 @@ async function readInThread(
     async translate(to, form) {
       if (kept === undefined) throw new Error('the body was let go before it was sent');
       if (x.place?.hold(length) === false) throw tooManyBodies();
-      const task = { translate: chatOf(operation), to, options: { ...form, stream: summary.stream } };
+      const task = { translate: chatOf(operation), to, options: { ...form, stream: summary.stream }, changed };
       // A copy: what is handed to the thread is gone.
       const copy = new Uint8Array(kept.written);
       const translated = await largeBodies.translate(x.caller?.org ?? '', { ...task, bytes: copy }, x.gone);

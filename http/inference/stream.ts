@@ -101,13 +101,13 @@ export async function answerStream(
     cut: () => stop({ code: 'Unavailable', message: 'the service is shutting down', retryAfterSeconds: 2 }),
   });
 
-  /** The upstream may have reported less than it has generated: before its end, or by a report that came early. */
+  /** The upstream may have reported less than it has generated, by a report that came early. */
   const usageNow = (): Usage => {
-    const { outputBytes, unreportedBytes, state } = follower;
+    const { outputBytes, unreportedBytes } = follower;
     if (follower.usage === undefined) return counted(outputBytes);
     const usage = completeUsage(follower.usage, estimate);
     const isTold = unreportedBytes === 0 && (usage.outputTokens > 0 || outputBytes === 0);
-    if (state.is === 'Complete' && isTold) return usage;
+    if (isTold) return usage;
     return { ...usage, outputTokens: Math.max(usage.outputTokens, counted(outputBytes).outputTokens) };
   };
   /** What frames become. What ends the stream is thrown, and what came before that is here. */
@@ -147,7 +147,7 @@ export async function answerStream(
       }
       if (now - postedAt >= POST_EVERY_MS) {
         postedAt = now;
-        admitted.progress(usageNow());
+        admitted.progress(admitted.priceOf(usageNow()));
       }
       if (follower.state.is !== 'Open' || client.isDone() || stopped !== undefined) break;
     }
@@ -170,7 +170,8 @@ export async function answerStream(
   admitted.end(produced ? usageNow() : undefined);
   if (out.closed) return whole && !client.hasLeft ? 'Done' : 'Left';
   if (!whole) {
-    const refusal = stopped ?? upstreamFault ?? reasonOf(failed(state.is === 'Failed' ? state.error : undefined));
+    const refusal =
+      stopped ?? upstreamFault ?? reasonOf(failed(state.is === 'Failed' ? state.error : undefined, opened));
     // The table's words name a header, which a stream cannot have any more.
     const { fix = 'Send the request again.' } = refusal;
     const error = dialectError(x, { ...refusal, fix });

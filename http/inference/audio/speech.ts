@@ -168,7 +168,7 @@ async function answerSound(
   if (/^(application\/json|text\/)/i.test(type)) {
     const said = await readAll(opened).catch(() => Buffer.alloc(0));
     opened.ended('Broken');
-    throw failed(OPENAI.readError(parsed(said)));
+    throw failed(OPENAI.readError(parsed(said)), opened);
   }
   const cost: USD | undefined = ask.costUSD;
   const charge = (): void => void (cost === undefined ? admitted.end(ZERO_USAGE) : admitted.charge(cost));
@@ -180,6 +180,7 @@ async function answerSound(
   writeHead(x, 200, headers);
   try {
     for await (const chunk of opened.body) {
+      if (left === most && cost !== undefined) admitted.progress(cost);
       left -= chunk.length;
       if (left < 0) throw new Error('it is longer than any speech');
       if (!out.write(chunk)) await out.drained();
@@ -218,7 +219,7 @@ async function answerEvents(
   const follower = followAudio((end) => showUSD(costUSD ?? admitted.priceOf(usageOf(end))));
   const charged: AdmittedRequest = {
     ...admitted,
-    progress: () => undefined,
+    progress: () => admitted.progress(costUSD ?? admitted.priceOf(usageOf(follower))),
     end(usage) {
       if (usage === undefined) return admitted.end(undefined);
       return costUSD === undefined ? admitted.end(usageOf(follower)) : admitted.charge(costUSD);

@@ -229,12 +229,12 @@ async function answerText(x: Exchange, answer: Writing): Promise<void> {
   } catch {
     const why = way.endedBy();
     opened.ended(x.res.destroyed || why !== undefined ? 'Left' : 'Broken');
-    throw why === undefined ? failed(undefined) : new RefusalError(why);
+    throw why === undefined ? failed(undefined, opened) : new RefusalError(why);
   }
   const type = opened.headers['content-type'] ?? 'application/json';
   const said = readTranscript(bytes, /json/i.test(type), OPENAI.readError);
   opened.ended(said.outcome === 'Said' ? 'Whole' : 'Broken');
-  if (said.outcome === 'Failed') throw failed(said.error);
+  if (said.outcome === 'Failed') throw failed(said.error, opened);
   const price = priced(answer, said.used, said.textBytes);
   x.res.setHeader('x-svc-cost-usd', showUSD(charge(answer, price)));
   // As of a chat: what it made beyond what was held is the service's, and goes to nobody.
@@ -250,7 +250,7 @@ async function answerEvents(x: Exchange, context: ServerContext, answer: Writing
   const follower = followAudio(({ used, outputBytes }) => showUSD(priced(answer, used, outputBytes).costUSD));
   const charged: AdmittedRequest = {
     ...admitted,
-    progress: () => undefined,
+    progress: () => admitted.progress(priced(answer, follower.used, follower.outputBytes).costUSD),
     end: (usage) =>
       usage === undefined
         ? admitted.end(undefined)

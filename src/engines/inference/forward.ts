@@ -133,6 +133,7 @@ async function answered({ answer, route, way, report, call, context, retries }: 
         ...{ dialect: way.dialect, operation: way.operation },
         upstream: upstream.name,
         class: upstream.class,
+        conceal: (text) => upstream.conceal(text),
         retries,
         ended: ending(upstream, report, context),
       },

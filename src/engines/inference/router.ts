@@ -37,6 +37,8 @@ export interface ForwardCall extends Omit<UpstreamCall, 'body' | 'operation'> {
 export type Forwarded =
   /** The first byte of an answer with a 2xx is there. */
   | (Extract<UpstreamAnswer, { outcome: 'Answered' }> & {
+      /** Takes the operator's key out of what the upstream says. */
+      conceal(text: string): string;
       readonly upstream: string;
       /** How it was asked, and so what it answers in. */
       readonly dialect: DialectName;

@@ -2,6 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { AdmittedRequest, InferenceTarget } from '../../../actors/inference/service.js';
 import type { Forwarded, ForwardCall } from '../../../src/engines/inference/router.js';
+import type { DialectName } from '../../../src/engines/inference/dialects/dialect.js';
 import { USUAL_FORM } from '../../../src/engines/inference/route.js';
 import { ZERO } from '../../../src/money/usd.js';
 import { openTestApi, type TestApi } from '../support/test-api.js';
@@ -28,10 +29,20 @@ const ADMITTED: AdmittedRequest = {
 
 async function answer({ ways }: ForwardCall): Promise<Forwarded> {
   async function* body(): AsyncGenerator<Buffer> {
-    yield Buffer.from('{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}');
+    const choices = '"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]';
+    const content = '"content":[{"type":"text","text":"x"}],"stop_reason":"end_turn"';
+    yield Buffer.from(`{${choices},${content},"usage":{"prompt_tokens":1,"completion_tokens":1}}`);
   }
   const { dialect, operation } = wayOf(ways);
-  const about = { dialect, operation, upstream: 'one', class: 'External', retries: 0, ended: () => undefined };
+  const about = {
+    dialect,
+    operation,
+    upstream: 'one',
+    class: 'External',
+    retries: 0,
+    ended: () => undefined,
+    conceal: String,
+  };
   return { outcome: 'Answered', status: 200, headers: {}, body: body(), discard: () => undefined, ...about };
 }
 
@@ -47,13 +58,18 @@ async function encoded({ ways }: ForwardCall, name: string): Promise<Buffer> {
 }
 
 /** `sent`: what upstreams got, each time two of them. */
-async function openModels(t: ExecutionContext): Promise<{ api: TestApi; sent: Buffer[] }> {
+async function openModels(
+  t: ExecutionContext,
+  dialects: readonly DialectName[] = ['OpenAI', 'Anthropic'],
+): Promise<{ api: TestApi; sent: Buffer[] }> {
+  const routes = { dialects: new Set(dialects), fetching: new Set<DialectName>(), countTokens: undefined };
+  const target: InferenceTarget = { ...TARGET, routes };
   const sent: Buffer[] = [];
   const api = await openTestApi(t, {
     inference: {
       ...{
         models: () => [],
-        find: () => TARGET,
+        find: () => target,
         refused: () => undefined,
         follow: () => () => undefined,
         spool: () => Promise.reject(new Error('nothing is spooled here')),
@@ -85,6 +101,50 @@ test('each upstream that is tried gets all of a large body, with its own name fo
       const got = sent.splice(0).map(String);
       t.true(got.length === 2 && got.every((one, at) => one === expected[at]), `${path} of ${size}`);
     }
+  }
+});
+
+test('a large body is said to an upstream of another dialect as a small one is, whatever was changed for its own', async (t) => {
+  const models = { OpenAI: await openModels(t, ['OpenAI']), Anthropic: await openModels(t, ['Anthropic']) };
+  const unsigned = { type: 'thinking', thinking: 'R', signature: '' };
+  const use = { type: 'tool_use', id: 'a', name: 'f', input: {} };
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }] };
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const blocks = [{ type: 'thinking', thinking: 'R', signature: 's' }];
+  const bodies = (pad: string): readonly (readonly [string, object])[] => [
+    ['/v1/responses', { stream: true, input: pad, reasoning: { effort: 'low' } }],
+    [
+      '/v1/messages',
+      {
+        ...{ max_tokens: 50, system: pad, thinking: { type: 'enabled', budget_tokens: 20_000 } },
+        messages: [{ role: 'user', content: 'Hi' }, { role: 'assistant', content: [unsigned, use] }, result],
+      },
+    ],
+    [
+      CHAT,
+      {
+        ...{ max_tokens: 5_000, reasoning_effort: 'low', stream: true },
+        messages: [
+          { role: 'user', content: pad },
+          { role: 'assistant', thinking_blocks: blocks, tool_calls: [call] },
+          { role: 'tool', tool_call_id: 'a', content: 'x' },
+        ],
+      },
+    ],
+  ];
+  const pad = 'w'.repeat(70_000);
+  for (const [at, [path, body]] of bodies('w').entries()) {
+    const { api, sent } = models[path === CHAT ? 'Anthropic' : 'OpenAI'];
+    t.is((await post(api, path, JSON.stringify({ model: 'm', ...body }))).status, 200, path);
+    const small = sent.splice(0).map(String);
+    const [, large] = bodies(pad)[at] ?? [path, body];
+    t.is((await post(api, path, JSON.stringify({ model: 'm', ...large }))).status, 200, path);
+    t.deepEqual(
+      sent.splice(0).map((one) => String(one).replace(pad, 'w')),
+      small,
+      path,
+    );
+    t.true(small[0]?.includes(path === CHAT ? '"signature":"s"' : '"reasoning_effort"'), small[0]);
   }
 });
 

@@ -32,7 +32,7 @@ function answered(parts: readonly string[], silent?: AbortSignal): Forwarded {
     }
   }
   const asked = { dialect: 'OpenAI', operation: '/v1/chat/completions' } as const;
-  const about = { ...asked, upstream: 'one', class: 'External', retries: 0, ended: () => undefined };
+  const about = { ...asked, upstream: 'one', class: 'External', retries: 0, ended: () => undefined, conceal: String };
   return { outcome: 'Answered', status: 200, headers: {}, body: body(), discard: () => undefined, ...about };
 }
 

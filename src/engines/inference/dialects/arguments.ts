@@ -10,6 +10,9 @@ import { parseExact, writeExact } from './exact-json.js';
 /** I10: objects, lists and strings in the arguments of all calls of one request, as of a body. */
 const MOST_PIECES = 250_000;
 
+/** Levels of a body around the arguments of a call, and some to spare. */
+const AROUND_ARGUMENTS = 8;
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
@@ -35,6 +38,11 @@ export class CallArguments {
     if (value !== undefined && !isObject(value)) throw new CannotCarry(at, 'must be the text of a JSON object');
     return given;
   }
+}
+
+/** Of an answer: a message that is made of it, and sent back, must not be deeper than a body may be. */
+export function areTooDeep(json: string): boolean {
+  return measure(json).deepest > DEEPEST - AROUND_ARGUMENTS;
 }
 
 /** Undefined: it is no JSON. */

@@ -176,8 +176,12 @@ export interface Dialect {
    * The body for an upstream that calls the model so; streams ask for usage. `maxTokensMember`: in what it is told how much to generate, where
    * servers of the dialect differ. Undefined: it is not told yet (`maxTokensOf`).
    */
-  encodeRequest(request: InferenceRequest, model: string, maxTokensMember?: MaxTokensMember): Buffer;
-  /** What `encodeRequest` adds by that member; undefined: nothing, whatever it is called. */
+  upstreamBody(
+    request: InferenceRequest,
+    model: string,
+    maxTokensMember?: MaxTokensMember,
+  ): Readonly<Record<string, unknown>>;
+  /** What `upstreamBody` adds by that member; undefined: nothing, whatever it is called. */
   maxTokensOf(request: RequestSummary): number | undefined;
   /** Of a whole answer; undefined: it reports none, or nonsense. */
   readUsage(operation: Operation, answer: unknown): Usage | undefined;

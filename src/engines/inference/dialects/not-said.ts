@@ -1,4 +1,5 @@
 /** How members of a request are refused that another dialect has no word for, and how numbers are read for one. */
+import { isObject } from '../../../api/safe-value.js';
 import { type Body, isGiven } from './body.js';
 import { CannotCarry, type Tool, type ToolChoice } from './conversation.js';
 
@@ -17,6 +18,27 @@ export function checkChoice(choice: ToolChoice | undefined, tools: readonly Tool
     throw new CannotCarry('tool_choice', 'must be left out without tools');
   if (choice?.is === 'Tool' && !tools.some(({ name }) => name === choice.name))
     throw new CannotCarry('tool_choice', 'must name one of the tools');
+}
+
+/** Undefined: it is not given. */
+export function booleanOf(value: unknown, at: string): boolean | undefined {
+  if (!isGiven(value)) return undefined;
+  if (typeof value === 'boolean') return value;
+  throw new CannotCarry(at, 'must be true or false');
+}
+
+/** Undefined: it is not given. */
+export function textOf(value: unknown, at: string): string | undefined {
+  if (!isGiven(value)) return undefined;
+  if (typeof value === 'string') return value;
+  throw new CannotCarry(at, 'must be a text');
+}
+
+/** Empty: it is not given. */
+export function objectOf(value: unknown, at: string): Body {
+  if (!isGiven(value)) return {};
+  if (isObject(value)) return value;
+  throw new CannotCarry(at, 'must be an object');
 }
 
 export function numberOf(body: Body, member: string): number | undefined {

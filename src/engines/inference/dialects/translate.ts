@@ -18,6 +18,7 @@ import {
   estimatedUsage,
   type ShowCost,
 } from './answer-event.js';
+import { areTooDeep } from './arguments.js';
 import type { Body } from './body.js';
 import { CannotCarry, type Conversation } from './conversation.js';
 import {
@@ -173,17 +174,19 @@ export function followTranslated(
 /** A client carries a call out that its answer ends with: arguments that are no JSON object were cut off on the way. Throws a BrokenStreamError. */
 function followCalls(): { check(event: AnswerEvent): void } {
   let json: string | undefined;
-  const checkLast = (): void => {
-    if (json === undefined || json.trim() === '' || isObject(parse(json))) return;
-    throw new BrokenStreamError('a call of a tool has arguments that are no JSON object');
+  const checkLast = (isCut: boolean): void => {
+    if (json === undefined || json.trim() === '') return;
+    if (areTooDeep(json)) throw new BrokenStreamError('a call of a tool has arguments that nest too deep');
+    if (!isCut && !isObject(parse(json)))
+      throw new BrokenStreamError('a call of a tool has arguments that are no JSON object');
   };
   return {
     check(event) {
       if (event.type === 'ToolCall') {
-        checkLast();
+        checkLast(false);
         json = '';
       } else if (event.type === 'Arguments') json = (json ?? '') + event.json;
-      else if (event.type === 'Finish' && event.finish === 'Tool') checkLast();
+      else if (event.type === 'Finish') checkLast(event.finish !== 'Tool');
     },
   };
 }

@@ -74,7 +74,7 @@ test('a message is read as its documentation shows it', (t) => {
     t.true(texts.includes(text), text);
   }
   t.false(texts.includes('/9j/'), 'images are no text');
-  const encoded = JSON.parse(anthropic.encodeRequest(request, 'upstream').toString()) as object;
+  const encoded = JSON.parse(JSON.stringify(anthropic.upstreamBody(request, 'upstream'))) as object;
   t.deepEqual(encoded, { ...body, model: 'upstream' }, 'nothing but the name changes');
 });
 

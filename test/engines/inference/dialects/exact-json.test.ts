@@ -85,6 +85,9 @@ test('an id of 64 bits in a call, its history or a schema is the same on the oth
       operation,
       exact({ model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }], metadata: { id: LONG } }),
     );
-    t.true(own.outcome === 'Request' && dialect.encodeRequest(own.request, 'x').includes(`"id":${LONG}`), operation);
+    t.true(
+      own.outcome === 'Request' && writeExact(dialect.upstreamBody(own.request, 'x')).includes(`"id":${LONG}`),
+      operation,
+    );
   }
 });

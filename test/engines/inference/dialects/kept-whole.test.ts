@@ -1,7 +1,9 @@
 /** What a conversation has of one dialect's upstream is what another one's vendor takes, and what cannot be carried is refused by its name. */
 import test from 'ava';
 import { anthropic } from '../../../../src/engines/inference/dialects/anthropic/index.js';
+import { idOf } from '../../../../src/engines/inference/dialects/anthropic/call-id.js';
 import { BrokenStreamError } from '../../../../src/engines/inference/dialects/dialect.js';
+import { openai } from '../../../../src/engines/inference/dialects/openai/index.js';
 import { translateAnswer, translateRequest } from '../../../../src/engines/inference/dialects/translate.js';
 import { USUAL_FORM } from '../../../../src/engines/inference/route.js';
 import { ABOUT, chunk, follow } from './reading-clients.js';
@@ -34,6 +36,33 @@ test('ids of calls are those that the vendor of the client takes, whole and in a
   t.regex(id, /^[\w-]+$/);
   const stream = `${chunk({ tool_calls: [CALLED] })}${chunk({}, 'tool_calls')}data: [DONE]\n\n`;
   t.true(follow('OpenAI', MESSAGES, [Buffer.from(stream)]).out.includes(`"id":"${id}"`));
+  const back = (of: string): unknown => {
+    const messages = [
+      ...SAID,
+      { role: 'assistant', content: [{ type: 'tool_use', id: of, name: 'f', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: of }] },
+    ];
+    const sent = translateRequest(MESSAGES, { max_tokens: 5, messages }, 'OpenAI', OPTIONS);
+    const said = (sent.outcome === 'Body' ? sent.body['messages'] : []) as Record<string, unknown>[];
+    const [call] = (said[1]?.['tool_calls'] ?? []) as { id: string }[];
+    t.is(said[2]?.['tool_call_id'], call?.id);
+    return call?.id;
+  };
+  t.is(back(id), 'functions.f:0', 'its upstream gets the id that it has made');
+  t.is(back('toolu_1'), 'toolu_1');
+  const long = `functions.${'x'.repeat(100)}:1`;
+  t.true(idOf(long).length <= 64 && idOf(long) !== idOf(`${long}0`));
+});
+
+test('an upstream of the dialect of chats is not told the thinking that another one has signed', (t) => {
+  const said = { role: 'assistant', content: 'A', reasoning_content: 'R' };
+  const blocks = [{ type: 'thinking', thinking: 'R', signature: 's' }];
+  const read = openai.readRequest(CHAT, {
+    model: 'm',
+    messages: [...SAID, { ...said, thinking_blocks: blocks }, ...SAID],
+  });
+  if (read.outcome !== 'Request') throw new Error(read.message);
+  t.deepEqual(openai.upstreamBody(read.request, 'x')['messages'], [...SAID, said, ...SAID]);
 });
 
 test('thinking without a signature goes to no upstream of the own dialect, and where that would need it the turn goes on without', (t) => {
@@ -46,7 +75,7 @@ test('thinking without a signature goes to no upstream of the own dialect, and w
       context_management: { edits: [{ type: 'clear_thinking_20251015' }] },
     });
     if (read.outcome !== 'Request') throw new Error(read.message);
-    return JSON.parse(anthropic.encodeRequest(read.request, 'x').toString()) as Record<string, unknown>;
+    return JSON.parse(JSON.stringify(anthropic.upstreamBody(read.request, 'x'))) as Record<string, unknown>;
   };
   const later = sent([
     ...SAID,
@@ -59,6 +88,18 @@ test('thinking without a signature goes to no upstream of the own dialect, and w
   const within = sent([...SAID, { role: 'assistant', content: [unsigned, use] }, result]);
   t.deepEqual((within['messages'] as unknown[])[1], { role: 'assistant', content: [use] });
   t.deepEqual([within['thinking'], within['context_management']], [undefined, undefined]);
+  const clears = { edits: [{ type: 'clear_tool_uses_20250919' }] };
+  const other = { model: 'm', max_tokens: 5, context_management: clears };
+  const read = anthropic.readRequest(MESSAGES, {
+    ...other,
+    messages: [...SAID, { role: 'assistant', content: [unsigned, use] }, result],
+  });
+  if (read.outcome !== 'Request') throw new Error(read.message);
+  t.deepEqual(
+    anthropic.upstreamBody(read.request, 'x')['context_management'],
+    clears,
+    'it has nothing to do with thinking',
+  );
   const kept = sent([...SAID, { role: 'assistant', content: [signed, use] }, result]);
   t.deepEqual((kept['messages'] as unknown[])[1], { role: 'assistant', content: [signed, use] });
   t.truthy(kept['thinking']);
@@ -113,6 +154,29 @@ test('what has no meaning in the other dialect is refused by its name, not chang
       message({ messages: [...SAID, { role: 'assistant', content: [{ ...called, input: 'x' }] }] }),
       'messages[1].content[0].input',
     ],
+    [MESSAGES, message({ stop_sequences: ['a', ''] }), 'stop_sequences'],
+    [MESSAGES, message({ output_config: { effort: 'ultra' } }), 'output_config.effort'],
+    [MESSAGES, message({ output_config: 'x' }), 'output_config'],
+    [MESSAGES, message({ thinking: 'enabled' }), 'thinking'],
+    [MESSAGES, message({ thinking: { type: 'enabled', budget_tokens: '5' } }), 'thinking.budget_tokens'],
+    [MESSAGES, message({ tools: [{ ...TOOL, description: 5 }] }), 'tools[0].description'],
+    [MESSAGES, message({ tools: [{ ...TOOL, strict: 'x' }] }), 'tools[0].strict'],
+    [MESSAGES, message({ metadata: { user_id: 5 } }), 'metadata.user_id'],
+    [
+      MESSAGES,
+      message({ tools: [TOOL], tool_choice: { type: 'auto', disable_parallel_tool_use: 'true' } }),
+      'tool_choice.disable_parallel_tool_use',
+    ],
+    [
+      MESSAGES,
+      message({ context_management: { edits: [{ type: 'clear_everything' }] } }),
+      'context_management.edits[0]',
+    ],
+    [CHAT, { messages: SAID, parallel_tool_calls: 'false' }, 'parallel_tool_calls'],
+    [CHAT, { messages: SAID, user: 5 }, 'user'],
+    [RESPONSES, { input: 'Hi', parallel_tool_calls: 'false' }, 'parallel_tool_calls'],
+    [RESPONSES, { input: 'Hi', reasoning: 'x' }, 'reasoning'],
+    [RESPONSES, { input: 'Hi', text: 'x' }, 'text'],
     [CHAT, { messages: SAID, temperature: 1.5 }, 'temperature'],
     [CHAT, { messages: SAID, tool_choice: 'required' }, 'tool_choice'],
     [CHAT, { messages: SAID, tools: [fn], tool_choice: { type: 'function', function: { name: 'g' } } }, 'tool_choice'],
@@ -160,6 +224,13 @@ test('answers of a faulty upstream are read as they were meant, or are none', (t
   t.throws(() => translateAnswer('Anthropic', CHAT, claude([{ ...use, input: 'x' }], 'tool_use'), ABOUT), {
     instanceOf: BrokenStreamError,
   });
+  const deep = { ...CALLED, function: { name: 'f', arguments: `{"a":${'['.repeat(125)}${']'.repeat(125)}}` } };
+  for (const answer of [chat({ tool_calls: [deep] }, 'tool_calls'), chat({ tool_calls: [deep] }, 'length')])
+    t.throws(
+      () => translateAnswer('OpenAI', MESSAGES, answer, ABOUT),
+      { message: /too deep/ },
+      'it could not be sent back',
+    );
   const two = chat({ tool_calls: [CALLED, { ...CALLED, index: 1 }] }, 'tool_calls');
   const { content } = translateAnswer('OpenAI', MESSAGES, two, ABOUT).body as { content: { id: string }[] };
   t.is(new Set(content.map(({ id }) => id)).size, 2, 'calls of one id could not be told apart');

@@ -77,7 +77,7 @@ test('a chat is read as its documentation shows it', (t) => {
 test('an upstream gets its own name of the model and is asked for usage; nothing else of the body changes', (t) => {
   const members = { stream: true, stream_options: { include_obfuscation: false }, seed: 7 };
   const encoded = (given: object): unknown =>
-    JSON.parse(openai.encodeRequest(chat(given), 'org/upstream:latest').toString());
+    JSON.parse(JSON.stringify(openai.upstreamBody(chat(given), 'org/upstream:latest')));
   const whole = { model: 'org/upstream:latest', messages: HELLO };
   t.deepEqual(encoded({ stream: false, x: 'é' }), { ...whole, stream: false, x: 'é' });
   t.deepEqual(encoded(members), {

@@ -2,7 +2,6 @@
 import { isObject } from '../../../../api/safe-value.js';
 import { ZERO_USAGE } from '../../../../money/model-prices.js';
 import type { Dialect } from '../dialect.js';
-import { writeExact } from '../exact-json.js';
 import { writeFrame } from '../frames.js';
 import { readUpstreamError } from '../upstream-error.js';
 import { errorBody } from './errors.js';
@@ -16,7 +15,7 @@ import { usageOf } from './usage.js';
 export const anthropic: Dialect = {
   name: 'Anthropic',
   readRequest: readAnthropic,
-  encodeRequest: ({ body }, model) => Buffer.from(writeExact({ ...withoutUnsigned(body), model })),
+  upstreamBody: ({ body }, model) => ({ ...withoutUnsigned(body), model }),
   maxTokensOf: () => undefined,
   readUsage(operation, answer) {
     // A count costs nothing; what it counts was not used.

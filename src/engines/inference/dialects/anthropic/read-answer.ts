@@ -28,6 +28,7 @@ export function readMessageStream(): AnswerReader {
    * to this one.
    */
   let block: unknown;
+  let isCall = false;
   let hasCalled = false;
 
   const note = (report: unknown): readonly AnswerEvent[] => {
@@ -43,11 +44,15 @@ export function readMessageStream(): AnswerReader {
         return isObject(event['message']) ? note(event['message']['usage']) : [];
       case 'content_block_start':
         block = event['index'];
-        hasCalled ||= isObject(event['content_block']) && event['content_block']['type'] === 'tool_use';
+        isCall = isObject(event['content_block']) && event['content_block']['type'] === 'tool_use';
+        hasCalled ||= isCall;
         return isObject(event['content_block']) ? ofBlock(event['content_block']) : [];
       case 'content_block_delta':
         if (event['index'] !== block) throw new BrokenStreamError('its blocks are not told one after the other');
-        return isObject(event['delta']) ? ofDelta(event['delta']) : [];
+        // What a vendor runs has arguments too, and no request asks for it.
+        return isObject(event['delta'])
+          ? ofDelta(event['delta']).filter(({ type: of }) => isCall || of !== 'Arguments')
+          : [];
       case 'message_delta': {
         const counted = note(event['usage']);
         return [...(isObject(event['delta']) ? finishOf(event['delta'], hasCalled) : []), ...counted];

@@ -9,6 +9,7 @@ import {
   CannotCarry,
   type Conversation,
   type Effort,
+  EFFORTS,
   type Format,
   inTurns,
   isEffort,
@@ -22,7 +23,7 @@ import {
 } from '../conversation.js';
 import { writeExact } from '../exact-json.js';
 import { checkType } from '../media.js';
-import { checkChoice, checkMembers, NOT_SAID, numberOf } from '../not-said.js';
+import { booleanOf, checkChoice, checkMembers, NOT_SAID, numberOf, objectOf, textOf } from '../not-said.js';
 
 /** Read below, or hints, which change no answer, and what is the same without. */
 const READ = new Set([
@@ -72,8 +73,7 @@ export function readMessages(body: Body): Conversation {
   const tools = listOf(body['tools']).map((tool, at) => readTool(tool, `tools[${at}]`));
   const choice = readChoice(body['tool_choice']);
   checkChoice(choice.toolChoice, tools);
-  const { metadata } = body;
-  const user: unknown = isObject(metadata) ? metadata['user_id'] : undefined;
+  const user = textOf(objectOf(body['metadata'], 'metadata')['user_id'], 'metadata.user_id');
   return {
     ...{ system: [...textsOf(body['system'], 'system'), ...system], turns, saidIn: 'messages' },
     tools,
@@ -84,15 +84,17 @@ export function readMessages(body: Body): Conversation {
     stop: readStop(body['stop_sequences']),
     format: readFormat(body),
     reasoning: readReasoning(body),
-    user: typeof user === 'string' ? user : undefined,
+    user,
   };
 }
+
+const CLEARS = /^clear_(thinking|tool_uses)_\d+$/;
 
 /** What clears thinking and results of tools saves the client money, and no more: without it the answer is the same. */
 function checkEdits(management: unknown): void {
   if (isObject(management)) checkMembers(management, 'context_management', EDITS);
   const edits = listOf(isObject(management) ? management['edits'] : undefined);
-  const index = edits.findIndex((edit) => !isObject(edit) || !String(edit['type']).startsWith('clear_'));
+  const index = edits.findIndex((edit) => !isObject(edit) || !CLEARS.test(String(edit['type'])));
   if (index >= 0) throw new CannotCarry(`context_management.edits[${index}]`, NOT_SAID);
 }
 
@@ -139,10 +141,7 @@ function readUser(content: unknown, where: string): readonly UserPart[] {
     const id = block['tool_use_id'];
     if (typeof id !== 'string' || id === '') throw new CannotCarry(`${at}.tool_use_id`, 'must be the id of a call');
     const parts = blocksOf(block['content'], `${at}.content`).map(([inner, place]) => readPart(inner, place));
-    const failed = block['is_error'];
-    if (isGiven(failed) && typeof failed !== 'boolean')
-      throw new CannotCarry(`${at}.is_error`, 'must be true or false');
-    return { is: 'ToolResult', id, parts, failed: failed === true };
+    return { is: 'ToolResult', id, parts, failed: booleanOf(block['is_error'], `${at}.is_error`) === true };
   });
 }
 
@@ -202,9 +201,9 @@ function callArguments(input: unknown, at: string): string {
 
 function readStop(given: unknown): readonly string[] {
   if (!isGiven(given)) return [];
-  const isText = (one: unknown): one is string => typeof one === 'string';
-  if (!Array.isArray(given) || !given.every(isText)) throw new CannotCarry('stop_sequences', 'must be a list of texts');
-  return given.filter((one) => one !== '');
+  const isText = (one: unknown): one is string => typeof one === 'string' && one !== '';
+  if (Array.isArray(given) && given.every(isText)) return given;
+  throw new CannotCarry('stop_sequences', 'must be a list of texts, none of them empty');
 }
 
 function readTool(tool: unknown, at: string): Tool {
@@ -220,9 +219,9 @@ function readTool(tool: unknown, at: string): Tool {
   if (isGiven(schema) && !isObject(schema)) throw new CannotCarry(`${at}.input_schema`, 'must be an object');
   return {
     name,
-    description: typeof description === 'string' ? description : undefined,
+    description: textOf(description, `${at}.description`),
     parameters: isObject(schema) ? schema : undefined,
-    strict: typeof strict === 'boolean' ? strict : undefined,
+    strict: booleanOf(strict, `${at}.strict`),
   };
 }
 
@@ -239,7 +238,7 @@ function readChoice(choice: unknown): Pick<Conversation, 'toolChoice' | 'paralle
   if (!isGiven(choice)) return { toolChoice: undefined, parallelTools: undefined };
   if (isObject(choice)) checkMembers(choice, 'tool_choice', CHOICE);
   const { type, name, disable_parallel_tool_use: one } = isObject(choice) ? choice : {};
-  const parallelTools = one === true ? false : undefined;
+  const parallelTools = booleanOf(one, 'tool_choice.disable_parallel_tool_use') === true ? false : undefined;
   const plain: Readonly<Record<string, ToolChoice>> = {
     auto: { is: 'Auto' },
     none: { is: 'None' },
@@ -269,16 +268,19 @@ const EFFORT_OF_BUDGET: readonly (readonly [most: number, effort: Effort])[] = [
   [Infinity, 'high'],
 ];
 
-function readReasoning({ thinking, output_config: config }: Body): Reasoning | undefined {
-  if (isObject(thinking)) checkMembers(thinking, 'thinking', THINKING);
-  const { type, budget_tokens: budget } = isObject(thinking) ? thinking : {};
-  const asked: unknown = isObject(config) ? config['effort'] : undefined;
+function readReasoning({ thinking: given, output_config: config }: Body): Reasoning | undefined {
+  const thinking = objectOf(given, 'thinking');
+  checkMembers(thinking, 'thinking', THINKING);
+  const { type, budget_tokens: budget } = thinking;
+  const asked = objectOf(config, 'output_config')['effort'];
+  if (isGiven(asked) && !isEffort(asked))
+    throw new CannotCarry('output_config.effort', `must be one of ${EFFORTS.join(', ')}`);
   if (type === 'disabled') return undefined;
   if (isEffort(asked)) return { effort: asked, at: 'output_config.effort' };
   if (type === undefined) return undefined;
   if (type === 'adaptive') return { effort: 'medium', at: 'thinking' };
   if (type !== 'enabled') throw new CannotCarry('thinking.type', 'must be enabled, adaptive or disabled');
-  const most = typeof budget === 'number' ? budget : 0;
-  const effort = EFFORT_OF_BUDGET.find(([limit]) => most <= limit)?.[1] ?? 'high';
+  if (typeof budget !== 'number') throw new CannotCarry('thinking.budget_tokens', 'must be a number of tokens');
+  const effort = EFFORT_OF_BUDGET.find(([limit]) => budget <= limit)?.[1] ?? 'high';
   return { effort, at: 'thinking' };
 }

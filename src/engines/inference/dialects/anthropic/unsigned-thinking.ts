@@ -15,9 +15,18 @@ export function withoutUnsigned(body: Body): Body {
     return content.length === 0 ? [] : [{ ...message, content }];
   });
   if (!needsThinking(messages)) return { ...body, messages: kept };
+  const { thinking, context_management: management, ...rest } = body;
   // Edits of thinking are refused without it, and change no answer.
-  const { thinking: _, context_management: __, ...rest } = body;
-  return { ...rest, messages: kept };
+  const edits = thinking === undefined ? management : withoutEditsOfThinking(management);
+  return { ...rest, messages: kept, ...(edits === undefined ? {} : { context_management: edits }) };
+}
+
+function withoutEditsOfThinking(management: unknown): unknown {
+  if (!isObject(management) || !Array.isArray(management['edits'])) return management;
+  const edits = management['edits'].filter(
+    (edit: unknown) => !isObject(edit) || !String(edit['type']).startsWith('clear_thinking'),
+  );
+  return edits.length === 0 ? undefined : { ...management, edits };
 }
 
 function hasUnsigned(message: unknown): message is Readonly<Record<string, unknown>> {

@@ -1,7 +1,6 @@
 /** OpenAI's dialect: chat completions, completions and embeddings. */
 import { isObject } from '../../../../api/safe-value.js';
 import type { Dialect } from '../dialect.js';
-import { writeExact } from '../exact-json.js';
 import { writeFrame } from '../frames.js';
 import { readUpstreamError } from '../upstream-error.js';
 import { errorBody } from './errors.js';
@@ -9,12 +8,13 @@ import { bytesOfChoices } from './generated.js';
 import { limitHeaders } from './limits.js';
 import { readOpenAI } from './request.js';
 import { followOpenAI } from './stream.js';
+import { withoutThinkingBlocks } from './thinking-blocks.js';
 import { usageOf } from './usage.js';
 
 export const openai: Dialect = {
   name: 'OpenAI',
   readRequest: readOpenAI,
-  encodeRequest({ body, stream, operation, maxOutputTokens }, model, maxTokensMember) {
+  upstreamBody({ body, stream, operation, maxOutputTokens }, model, maxTokensMember) {
     const written: Record<string, unknown> = { ...body, model };
     if (operation === '/v1/chat/completions') {
       // A server that does not know the member that the client has used would generate as it likes.
@@ -26,7 +26,8 @@ export const openai: Dialect = {
       const given = isObject(body['stream_options']) ? body['stream_options'] : {};
       written['stream_options'] = { ...given, include_usage: true };
     }
-    return Buffer.from(writeExact(written));
+    if (body['messages'] !== undefined) written['messages'] = withoutThinkingBlocks(body['messages']);
+    return written;
   },
   maxTokensOf: ({ operation, maxOutputTokens }) => (operation === '/v1/chat/completions' ? maxOutputTokens : undefined),
   readUsage: (_, answer) => (isObject(answer) ? usageOf(answer['usage']) : undefined),

@@ -21,7 +21,7 @@ import {
 } from '../conversation.js';
 import { CallArguments } from '../arguments.js';
 import { mediaOfURL } from '../media.js';
-import { checkChoice, checkMembers, NOT_SAID, numberOf } from '../not-said.js';
+import { booleanOf, checkChoice, checkMembers, NOT_SAID, numberOf, textOf } from '../not-said.js';
 
 /** Read below, or hints, which change no answer, and what is the same without. */
 const READ = new Set([
@@ -80,14 +80,14 @@ export function readChat(body: Body): Conversation {
   checkChoice(choice.toolChoice, choice.tools);
   return {
     ...{ system, turns, saidIn: 'messages', tools: choice.tools, toolChoice: choice.toolChoice },
-    parallelTools: typeof body['parallel_tool_calls'] === 'boolean' ? body['parallel_tool_calls'] : undefined,
+    parallelTools: booleanOf(body['parallel_tool_calls'], 'parallel_tool_calls'),
     maxOutputTokens: numberOf(body, 'max_completion_tokens') ?? numberOf(body, 'max_tokens'),
     temperature: numberOf(body, 'temperature'),
     topP: numberOf(body, 'top_p'),
     stop: stopsOf(body['stop']),
     format: readFormat(body['response_format']),
     reasoning: reasoningOf(body['reasoning_effort']),
-    user: typeof body['user'] === 'string' ? body['user'] : undefined,
+    user: textOf(body['user'], 'user'),
   };
 }
 
@@ -238,9 +238,9 @@ export function readFunction(described: Body, at: string, known: ReadonlySet<str
   if (isGiven(parameters) && !isObject(parameters)) throw new CannotCarry(`${at}.parameters`, 'must be an object');
   return {
     name,
-    description: typeof description === 'string' ? description : undefined,
+    description: textOf(description, `${at}.description`),
     parameters: isObject(parameters) ? parameters : undefined,
-    strict: typeof strict === 'boolean' ? strict : undefined,
+    strict: booleanOf(strict, `${at}.strict`),
   };
 }
 
@@ -300,8 +300,8 @@ export function readSchema(described: Body, at: string): Format {
   const { name, schema, strict } = described;
   if (!isObject(schema)) throw new CannotCarry(at, 'must have a schema');
   return {
-    name: typeof name === 'string' ? name : undefined,
+    name: textOf(name, `${at}.name`),
     schema,
-    strict: typeof strict === 'boolean' ? strict : undefined,
+    strict: booleanOf(strict, `${at}.strict`),
   };
 }

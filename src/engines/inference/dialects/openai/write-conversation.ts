@@ -9,6 +9,7 @@ import {
   type Turn,
   type UserPart,
 } from '../conversation.js';
+import { madeIdOf } from '../anthropic/call-id.js';
 import type { MaxTokensMember } from '../dialect.js';
 import { dataURL } from '../media.js';
 
@@ -63,7 +64,7 @@ function writeResult({ id, parts, failed }: ToolResult): unknown {
   const text = parts.flatMap((part) => (part.is === 'Text' ? [part.text] : [])).join('\n');
   const isShown = text === '' && parts.some((part) => part.is === 'Media');
   const content = isShown ? 'It is shown in the next message.' : text;
-  return { role: 'tool', tool_call_id: id, content: failed ? `Error: ${content}` : content };
+  return { role: 'tool', tool_call_id: madeIdOf(id), content: failed ? `Error: ${content}` : content };
 }
 
 function writeContent(parts: readonly (TextPart | MediaPart)[]): unknown {
@@ -88,7 +89,7 @@ function writeAssistant(parts: readonly AssistantPart[]): readonly unknown[] {
   const text = parts.flatMap((part) => (part.is === 'Text' ? [part.text] : [])).join('');
   const calls = parts.flatMap((part) => {
     if (part.is !== 'ToolCall') return [];
-    return [{ id: part.id, type: 'function', function: { name: part.name, arguments: part.arguments } }];
+    return [{ id: madeIdOf(part.id), type: 'function', function: { name: part.name, arguments: part.arguments } }];
   });
   if (text === '' && calls.length === 0) return [];
   const content = text === '' ? null : text;

@@ -16,7 +16,7 @@ import {
 } from '../conversation.js';
 import { CallArguments } from '../arguments.js';
 import { mediaOfURL } from '../media.js';
-import { checkChoice, checkMembers, numberOf } from '../not-said.js';
+import { booleanOf, checkChoice, checkMembers, numberOf, objectOf, textOf } from '../not-said.js';
 import { readChoice, readFunction, readSchema } from '../openai/read-conversation.js';
 import { readEncrypted } from './encrypted.js';
 
@@ -71,14 +71,14 @@ export function readResponseConversation(body: Body): Conversation {
   return {
     system: [...(typeof instructions === 'string' && instructions !== '' ? [instructions] : []), ...system],
     ...{ turns, saidIn: 'input', tools: choice.tools, toolChoice: choice.toolChoice },
-    parallelTools: typeof body['parallel_tool_calls'] === 'boolean' ? body['parallel_tool_calls'] : undefined,
+    parallelTools: booleanOf(body['parallel_tool_calls'], 'parallel_tool_calls'),
     maxOutputTokens: numberOf(body, 'max_output_tokens'),
     temperature: numberOf(body, 'temperature'),
     topP: numberOf(body, 'top_p'),
     stop: [],
     format: readFormat(body['text']),
     reasoning: readReasoning(body['reasoning']),
-    user: typeof body['user'] === 'string' ? body['user'] : undefined,
+    user: textOf(body['user'], 'user'),
   };
 }
 
@@ -163,8 +163,8 @@ function readCall({ call_id: id, name, arguments: json }: Body, at: string, give
   return { is: 'ToolCall', id, name, arguments: given.read(json, `${at}.arguments`) };
 }
 
-function readFormat(text: unknown): Format | undefined {
-  if (!isObject(text)) return undefined;
+function readFormat(given: unknown): Format | undefined {
+  const text = objectOf(given, 'text');
   checkMembers(text, 'text', TEXT_OPTIONS);
   const { verbosity, format } = text;
   if (isGiven(verbosity) && verbosity !== 'medium') throw new CannotCarry('text.verbosity', NOT_HERE);
@@ -173,9 +173,10 @@ function readFormat(text: unknown): Format | undefined {
   throw new CannotCarry('text.format', 'must be of type text or json_schema');
 }
 
-function readReasoning(reasoning: unknown): Reasoning | undefined {
-  if (isObject(reasoning)) checkMembers(reasoning, 'reasoning', REASONING);
-  const effort: unknown = isObject(reasoning) ? reasoning['effort'] : undefined;
+function readReasoning(given: unknown): Reasoning | undefined {
+  const reasoning = objectOf(given, 'reasoning');
+  checkMembers(reasoning, 'reasoning', REASONING);
+  const { effort } = reasoning;
   if (!isGiven(effort) || effort === 'none') return undefined;
   if (isEffort(effort)) return { effort, at: 'reasoning.effort' };
   throw new CannotCarry('reasoning.effort', 'must be none, minimal, low, medium, high or xhigh');
