@@ -71,8 +71,8 @@ export async function answerStream(
 ): Promise<'Done' | 'Left' | 'Broken'> {
   const { dialect, opened, admitted, headers, estimate, abort } = answer;
   const counted = (outputBytes: number): Usage => estimatedUsage(estimate, outputBytes);
-  const costOf = (usage: Usage): string => showUSD(admitted.priceOf(completeUsage(usage, estimate)));
-  const follower = answer.follow({ costOf, counted });
+  // What is told is what will be charged, whatever the upstream has reported.
+  const follower = answer.follow({ costOf: () => showUSD(admitted.priceOf(usageNow())), counted });
   const out = new Outflow(x.res);
   const client = followClient(x.res, () => follower.outputBytes, { readOn: answer.readOn ?? READ_ON, abort });
   let stopped: Refusal | undefined;
@@ -102,14 +102,14 @@ export async function answerStream(
   });
 
   /** The upstream may have reported less than it has generated, by a report that came early. */
-  const usageNow = (): Usage => {
+  function usageNow(): Usage {
     const { outputBytes, unreportedBytes } = follower;
     if (follower.usage === undefined) return counted(outputBytes);
     const usage = completeUsage(follower.usage, estimate);
     const isTold = unreportedBytes === 0 && (usage.outputTokens > 0 || outputBytes === 0);
     if (isTold) return usage;
     return { ...usage, outputTokens: Math.max(usage.outputTokens, counted(outputBytes).outputTokens) };
-  };
+  }
   /** What frames become. What ends the stream is thrown, and what came before that is here. */
   let text = '';
   const decoder = openSseDecoder(FRAMES, (frame) => {

@@ -5,14 +5,14 @@
  */
 import { isObject } from '../../../../api/safe-value.js';
 import { type Usage, ZERO_USAGE } from '../../../../money/model-prices.js';
-import { COST_MEMBER } from '../cost-member.js';
+import { COST_MEMBER, ESTIMATED_MEMBER } from '../cost-member.js';
 import { BrokenStreamError, type FollowOptions, type RequestSummary, type StreamFollower } from '../dialect.js';
 import { COMPLETE, NOTHING, OPEN, parse, readData, writeFrame } from '../frames.js';
 import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
 import { bytesOfBlock, bytesOfDelta } from './generated.js';
 import { newerUsage } from './usage.js';
 
-export function followAnthropic(_: RequestSummary, { costOf }: FollowOptions): StreamFollower {
+export function followAnthropic(_: RequestSummary, { costOf, counted }: FollowOptions): StreamFollower {
   let usage: Usage | undefined;
   let outputBytes = 0;
   let bytesAtUsage = 0;
@@ -23,8 +23,13 @@ export function followAnthropic(_: RequestSummary, { costOf }: FollowOptions): S
     const newer = newerUsage(usage ?? ZERO_USAGE, event['usage']);
     if (newer !== undefined) bytesAtUsage = outputBytes;
     usage = newer ?? usage;
-    const reported = isObject(event['usage']) ? event['usage'] : { output_tokens: usage?.outputTokens ?? 0 };
-    const cost = usage === undefined ? {} : { [COST_MEMBER]: costOf(usage) };
+    const reported = isObject(event['usage'])
+      ? event['usage']
+      : { output_tokens: (usage ?? counted(outputBytes)).outputTokens };
+    const cost = {
+      [COST_MEMBER]: costOf(usage ?? counted(outputBytes)),
+      ...(usage === undefined && { [ESTIMATED_MEMBER]: true }),
+    };
     return JSON.stringify({ ...event, usage: { ...reported, ...cost } });
   };
 
