@@ -10,7 +10,7 @@ export interface AudioUse {
 }
 
 export const NO_AUDIO_USE: AudioUse = { seconds: undefined, tokens: undefined };
-/** A day. */
+/** A day. More is past all that is held as well. */
 const MOST_SECONDS = 86_400;
 
 /** `answer`: a whole one, or the last event of a stream. */
@@ -27,5 +27,5 @@ export function audioUseOf(answer: unknown): AudioUse {
 /** Some servers write numbers as strings. */
 function secondsOr(value: unknown): number | undefined {
   const seconds = typeof value === 'string' && value !== '' ? Number(value) : value;
-  return typeof seconds === 'number' && seconds >= 0 && seconds <= MOST_SECONDS ? seconds : undefined;
+  return typeof seconds === 'number' && seconds >= 0 ? Math.min(seconds, MOST_SECONDS) : undefined;
 }
