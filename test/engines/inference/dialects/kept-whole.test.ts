@@ -2,6 +2,7 @@
 import test from 'ava';
 import { anthropic } from '../../../../src/engines/inference/dialects/anthropic/index.js';
 import { idOf } from '../../../../src/engines/inference/dialects/anthropic/call-id.js';
+import { writeEncrypted } from '../../../../src/engines/inference/dialects/responses/encrypted.js';
 import { BrokenStreamError } from '../../../../src/engines/inference/dialects/dialect.js';
 import { openai } from '../../../../src/engines/inference/dialects/openai/index.js';
 import { translateAnswer, translateRequest } from '../../../../src/engines/inference/dialects/translate.js';
@@ -106,6 +107,37 @@ test('thinking without a signature goes to no upstream of the own dialect, and w
   t.is((sent([...SAID, { role: 'assistant', content: [unsigned] }, ...SAID])['messages'] as unknown[]).length, 2);
 });
 
+test('thinking keeps its place among what is said after it, and without a signature it is none', (t) => {
+  const item = (thinking: string, signature: string) => ({
+    ...{ type: 'reasoning', id: 'r', summary: [] },
+    encrypted_content: writeEncrypted({ thinking, signature }),
+  });
+  const call = { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' };
+  const text = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'A' }] };
+  const output = { type: 'function_call_output', call_id: 'a', output: 'x' };
+  const kinds = (...items: object[]): unknown => {
+    const sent = translateRequest(RESPONSES, { input: [...SAID, ...items, output] }, 'Anthropic', OPTIONS);
+    const messages = (sent.outcome === 'Body' ? sent.body['messages'] : []) as { content: { type: string }[] }[];
+    return messages[1]?.content.map(({ type }) => type);
+  };
+  t.deepEqual(kinds(item('t1', 's1'), text, item('t2', 's2'), call), ['thinking', 'text', 'thinking', 'tool_use']);
+  t.deepEqual(kinds(text, item('t1', 's1'), call), ['thinking', 'text', 'tool_use'], 'its vendor wants it first');
+  t.deepEqual(kinds(item('t1', ''), call), ['tool_use']);
+  const blocks = [{ type: 'thinking', thinking: 'x', signature: '' }];
+  const chat = { messages: [...SAID, { role: 'assistant', content: 'A', thinking_blocks: blocks }, ...SAID] };
+  t.false(JSON.stringify(translateRequest(CHAT, chat, 'Anthropic', OPTIONS)).includes('thinking'));
+});
+
+test('who asks is told in as many characters as vendors take', (t) => {
+  const sent = (user: string): unknown => {
+    const body = { max_tokens: 5, messages: SAID, metadata: { user_id: user } };
+    const translated = translateRequest(MESSAGES, body, 'OpenAI', OPTIONS);
+    return translated.outcome === 'Body' ? translated.body['user'] : undefined;
+  };
+  t.is(sent('me'), 'me');
+  t.regex(String(sent(`user_${'a'.repeat(64)}_account_x`)), /^[0-9a-f]{64}$/);
+});
+
 test('arguments within a request have the bounds of a body, and are the text of an object', (t) => {
   const chat = (json: unknown): object => ({
     messages: [
@@ -172,6 +204,8 @@ test('what has no meaning in the other dialect is refused by its name, not chang
       message({ context_management: { edits: [{ type: 'clear_everything' }] } }),
       'context_management.edits[0]',
     ],
+    [CHAT, JSON.parse('{"messages":[{"role":"user","content":"Hi"}],"__proto__":1}') as object, '__proto__'],
+    [CHAT, JSON.parse('{"messages":[{"role":"user","content":"Hi"}],"constructor":{}}') as object, 'constructor'],
     [CHAT, { messages: SAID, parallel_tool_calls: 'false' }, 'parallel_tool_calls'],
     [CHAT, { messages: SAID, user: 5 }, 'user'],
     [RESPONSES, { input: 'Hi', parallel_tool_calls: 'false' }, 'parallel_tool_calls'],
@@ -231,6 +265,12 @@ test('answers of a faulty upstream are read as they were meant, or are none', (t
       { message: /too deep/ },
       'it could not be sent back',
     );
+  t.is(stop(chat({ content: 'x' }, 'constructor'), 'OpenAI', MESSAGES), 'end_turn');
+  t.is(stop(claude([{ type: 'text', text: 'x' }], '__proto__'), 'Anthropic', CHAT), 'stop');
+  for (const input of [null, undefined, {}, '']) {
+    const { body } = translateAnswer('Anthropic', CHAT, claude([{ ...use, input }], 'tool_use'), ABOUT);
+    t.true(JSON.stringify(body).includes('"arguments":"{}"'), JSON.stringify(input));
+  }
   const two = chat({ tool_calls: [CALLED, { ...CALLED, index: 1 }] }, 'tool_calls');
   const { content } = translateAnswer('OpenAI', MESSAGES, two, ABOUT).body as { content: { id: string }[] };
   t.is(new Set(content.map(({ id }) => id)).size, 2, 'calls of one id could not be told apart');

@@ -282,7 +282,6 @@ test('a response is asked of either dialect, with its instructions, items, tools
   });
   t.deepEqual(translated(RESPONSES, { input: 'Hi' }, 'OpenAI'), {
     messages: [{ role: 'user', content: 'Hi' }],
-    max_tokens: 1_000,
   });
 });
 

@@ -11,14 +11,16 @@ import { countOr } from '../numbers.js';
 import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
 import { newerUsage, usageOf } from './usage.js';
 
-const FINISH: Readonly<Record<string, Finish>> = {
-  end_turn: 'End',
-  max_tokens: 'Length',
-  model_context_window_exceeded: 'Length',
-  stop_sequence: 'Stop',
-  tool_use: 'Tool',
-  refusal: 'Refused',
-};
+const FINISH = new Map<string, Finish>(
+  Object.entries({
+    end_turn: 'End',
+    max_tokens: 'Length',
+    model_context_window_exceeded: 'Length',
+    stop_sequence: 'Stop',
+    tool_use: 'Tool',
+    refusal: 'Refused',
+  }),
+);
 
 export function readMessageStream(): AnswerReader {
   let state: ReadState = OPEN;
@@ -93,10 +95,10 @@ export function readMessageAnswer(answer: Readonly<Record<string, unknown>>): re
   for (const block of listOf(answer['content'])) {
     if (!isObject(block)) continue;
     events.push(...ofBlock(block));
-    const { type, signature, input } = block;
+    const { type, signature } = block;
     if (type === 'thinking' && typeof signature === 'string' && signature !== '')
       events.push({ type: 'Signature', signature });
-    if (type === 'tool_use' && isObject(input) && Object.keys(input).length === 0) events.push(NO_ARGUMENTS);
+    if (events.at(-1)?.type === 'ToolCall') events.push(NO_ARGUMENTS);
   }
   const hasCalled = events.some(({ type }) => type === 'ToolCall');
   events.push(...finishOf(answer, hasCalled));
@@ -120,7 +122,7 @@ function ofBlock({ type, text, thinking, data, id, name, input }: Record<string,
       if (typeof id !== 'string' || typeof name !== 'string' || name === '')
         throw new BrokenStreamError('a call of a tool has no id or no name');
       // Some servers give the text.
-      const value = typeof input === 'string' && input !== '' ? parsed(input) : (input ?? {});
+      const value = typeof input === 'string' ? parsed(input === '' ? '{}' : input) : (input ?? {});
       if (!isObject(value)) throw new BrokenStreamError('a call of a tool has arguments that are no JSON object');
       const call: AnswerEvent = { type: 'ToolCall', id, name };
       return Object.keys(value).length > 0 ? [call, { type: 'Arguments', json: writeExact(value) }] : [call];
@@ -143,7 +145,7 @@ function finishOf(
 ): readonly AnswerEvent[] {
   if (typeof reason !== 'string') return [];
   // The vendor pauses only for tools of its own, which no request asks for.
-  const told = FINISH[reason] ?? 'End';
+  const told = FINISH.get(reason) ?? 'End';
   // Some servers say that they have ended, of an answer that calls tools, or the reverse.
   const finish = told === 'Tool' || told === 'End' ? (hasCalled ? 'Tool' : 'End') : told;
   return [typeof stop === 'string' ? { type: 'Finish', finish, stop } : { type: 'Finish', finish }];

@@ -136,9 +136,11 @@ function writeTurn(turn: Turn): unknown {
   return { role: 'user', content: [...results.map(writeResult), ...rest.map(writePart)] };
 }
 
-/** Thinking comes first. */
+/** Thinking comes first. Where it does, the order is that of the vendor. */
 function inOrder(parts: readonly AssistantPart[]): readonly AssistantPart[] {
   const isThinking = ({ is }: AssistantPart): boolean => is === 'Thinking' || is === 'HiddenThinking';
+  const [first] = parts;
+  if (first !== undefined && isThinking(first)) return parts;
   return [...parts.filter(isThinking), ...parts.filter((part) => !isThinking(part))];
 }
 

@@ -12,13 +12,15 @@ import { countOr } from '../numbers.js';
 import { readUpstreamError, unknownUpstreamError } from '../upstream-error.js';
 import { usageOf } from './usage.js';
 
-const FINISH: Readonly<Record<string, Finish>> = {
-  stop: 'End',
-  length: 'Length',
-  tool_calls: 'Tool',
-  function_call: 'Tool',
-  content_filter: 'Refused',
-};
+const FINISH = new Map<string, Finish>(
+  Object.entries({
+    stop: 'End',
+    length: 'Length',
+    tool_calls: 'Tool',
+    function_call: 'Tool',
+    content_filter: 'Refused',
+  }),
+);
 
 /** I10: calls of one answer; further ones are passed over. */
 const MOST_CALLS = 1_024;
@@ -98,7 +100,7 @@ function eventsOf(
       // Nobody asks for this older form of a call.
       if (reason === 'function_call' && !calls.any())
         throw new BrokenStreamError('it calls a function that is no tool');
-      const asked = FINISH[reason] ?? 'End';
+      const asked = FINISH.get(reason) ?? 'End';
       const told = asked === 'Tool' && !calls.any() ? 'End' : asked;
       // Some servers say "stop" of an answer that calls tools; vLLM names the sequence that stopped it.
       if (calls.any() && told === 'End') events.push({ type: 'Finish', finish: 'Tool' });

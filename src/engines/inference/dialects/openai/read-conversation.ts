@@ -55,21 +55,23 @@ const SCHEMA = new Set(['type', 'name', 'description', 'schema', 'strict']);
 const FUNCTION = new Set(['name', 'description', 'parameters', 'strict']);
 
 /** What says nothing. */
-const NEUTRAL: Readonly<Record<string, (value: unknown) => boolean>> = {
-  n: (value) => value === 1,
-  best_of: (value) => value === 1,
-  logprobs: (value) => value === false,
-  top_logprobs: (value) => value === 0,
-  presence_penalty: (value) => value === 0,
-  frequency_penalty: (value) => value === 0,
-  logit_bias: (value) => isObject(value) && Object.keys(value).length === 0,
-  modalities: (value) => Array.isArray(value) && value.every((one) => one === 'text'),
-  functions: (value) => Array.isArray(value) && value.length === 0,
-};
+const NEUTRAL = new Map<string, (value: unknown) => boolean>(
+  Object.entries({
+    n: (value: unknown) => value === 1,
+    best_of: (value: unknown) => value === 1,
+    logprobs: (value: unknown) => value === false,
+    top_logprobs: (value: unknown) => value === 0,
+    presence_penalty: (value: unknown) => value === 0,
+    frequency_penalty: (value: unknown) => value === 0,
+    logit_bias: (value: unknown) => isObject(value) && Object.keys(value).length === 0,
+    modalities: (value: unknown) => Array.isArray(value) && value.every((one) => one === 'text'),
+    functions: (value: unknown) => Array.isArray(value) && value.length === 0,
+  }),
+);
 
 export function readChat(body: Body): Conversation {
   for (const [member, value] of Object.entries(body)) {
-    if (READ.has(member) || !isGiven(value) || NEUTRAL[member]?.(value) === true) continue;
+    if (READ.has(member) || !isGiven(value) || NEUTRAL.get(member)?.(value) === true) continue;
     throw new CannotCarry(member, NOT_SAID);
   }
   const { stream_options: options } = body;
@@ -207,7 +209,8 @@ function readThinking(block: unknown, at: string): readonly AssistantPart[] {
   checkMembers(block, at, THINKING);
   const { type, thinking, signature, data } = block;
   if (type === 'redacted_thinking' && typeof data === 'string') return [{ is: 'HiddenThinking', data }];
-  if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string') return [];
+  if (type !== 'thinking' || typeof thinking !== 'string' || typeof signature !== 'string' || signature === '')
+    return [];
   return [{ is: 'Thinking', text: thinking, signature }];
 }
 
@@ -279,7 +282,7 @@ function readAllowed(choice: Body, tools: readonly Tool[]): ReadChoice {
   );
   const allowed = tools.filter(({ name }) => names.has(name));
   const isRequired = inner['mode'] === 'required';
-  if (isRequired && allowed.length === 0) throw new CannotCarry('tool_choice', 'must allow one of the tools at least');
+  if (allowed.length === 0) throw new CannotCarry('tool_choice', 'must allow one of the tools at least');
   return { toolChoice: { is: isRequired ? 'Any' : 'Auto' }, tools: allowed };
 }
 

@@ -1,4 +1,5 @@
 /** Writes a conversation as a chat completion's request. Throws a `CannotCarry` for what this dialect cannot say. Pure. */
+import { createHash } from 'node:crypto';
 import {
   type AssistantPart,
   CannotCarry,
@@ -14,22 +15,28 @@ import type { MaxTokensMember } from '../dialect.js';
 import { dataURL } from '../media.js';
 
 export interface ChatOptions {
-  /** Of a conversation that does not say. */
-  readonly maxOutputTokens: number;
   /** Servers differ in which they obey. */
   readonly maxTokensMember: MaxTokensMember;
   readonly stream: boolean;
 }
 
+/** Vendors refuse longer ones. */
+const LONGEST_USER = 64;
+
+function hashed(user: string): string {
+  return createHash('sha256').update(user).digest('hex');
+}
+
 /** Without `model`. */
 export function writeChat(conversation: Conversation, options: ChatOptions): Record<string, unknown> {
-  const { tools, toolChoice, parallelTools, stop, format, reasoning, user, temperature, topP } = conversation;
+  const { tools, toolChoice, parallelTools, stop, format, reasoning, user, temperature, topP, maxOutputTokens } =
+    conversation;
   const said = conversation.turns.flatMap((turn) => writeTurn(turn));
   if (said.length === 0) throw new CannotCarry(conversation.saidIn, 'must say something');
   const system = conversation.system.filter((text) => text !== '').join('\n\n');
   return {
     messages: system === '' ? said : [{ role: 'system', content: system }, ...said],
-    [options.maxTokensMember]: conversation.maxOutputTokens ?? options.maxOutputTokens,
+    ...(maxOutputTokens === undefined ? {} : { [options.maxTokensMember]: maxOutputTokens }),
     ...(tools.length === 0 ? {} : { tools: tools.map(writeTool) }),
     ...(tools.length === 0 || toolChoice === undefined ? {} : { tool_choice: writeChoice(toolChoice) }),
     ...(tools.length === 0 || parallelTools === undefined ? {} : { parallel_tool_calls: parallelTools }),
@@ -38,7 +45,7 @@ export function writeChat(conversation: Conversation, options: ChatOptions): Rec
     ...(stop.length === 0 ? {} : { stop }),
     ...(format === undefined ? {} : { response_format: writeFormat(format) }),
     ...(reasoning === undefined ? {} : { reasoning_effort: reasoning.effort === 'max' ? 'xhigh' : reasoning.effort }),
-    ...(user === undefined ? {} : { user }),
+    ...(user === undefined ? {} : { user: user.length > LONGEST_USER ? hashed(user) : user }),
     ...(options.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
 }

@@ -23,7 +23,7 @@ export function readEncrypted(content: unknown): readonly AssistantPart[] {
   if (!isObject(sealed)) return [];
   const { thinking, signature, data } = sealed;
   if (typeof data === 'string') return [{ is: 'HiddenThinking', data }];
-  return typeof thinking === 'string' && typeof signature === 'string'
+  return typeof thinking === 'string' && typeof signature === 'string' && signature !== ''
     ? [{ is: 'Thinking', text: thinking, signature }]
     : [];
 }
