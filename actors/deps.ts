@@ -77,6 +77,8 @@ export interface ActorSettings {
   readonly ringBytes: number;
   /** Of one org, that wait or run. */
   readonly attemptsPerOrg: number;
+  /** Objects that an org may have of these kinds. */
+  readonly mostOfKind: ReadonlyMap<string, number>;
   /** How much of a machine the work of one org may hold at once, in percent (1 to 100). */
   readonly orgMachinePercent: number;
   readonly mailboxLimit: number;

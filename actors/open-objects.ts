@@ -18,6 +18,7 @@ import { openOrgTurns } from './org-turns.js';
 import { searchObjects } from './reads.js';
 import { openRegistry } from './registry.js';
 import { openBacklog } from './admission/backlog.js';
+import { openKindCaps } from './admission/kind-caps.js';
 import { ATTEMPT } from './work/attempts.js';
 import { openAfterCommit } from './resource/after-commit.js';
 import type { WriteReply, WriteRequest } from './resource-service.js';
@@ -113,6 +114,10 @@ export async function openObjects(deps: ActorsDeps) {
   const submitting: SubmitDeps = {
     ...{ kindOf, decisionContext, admission, clock, responses, turns: openOrgTurns() },
     ...{ deliver: registry.deliver, paused: pause.current, priceTags: deps.priceTags, backlog },
+    kindCaps: openKindCaps(
+      deps.settings.mostOfKind,
+      async (org, kind) => (await objects.keys({ org, kind, limit: 1 })).count,
+    ),
   };
   return {
     /** `afterCommit` takes what commits ask for, and is to be connected at once. */

@@ -13,6 +13,7 @@ import type { PriceTags } from '../storage/envelope/price-tags.js';
 import type { Clock, Responses } from '../storage/store.js';
 import type { Admission, Verdict } from './admission/admission.js';
 import type { Backlog } from './admission/backlog.js';
+import type { KindCaps } from './admission/kind-caps.js';
 import type { Pause } from './admission/pause.js';
 import { isService } from './caller.js';
 import type { Item } from './mailbox.js';
@@ -33,6 +34,7 @@ export interface SubmitDeps {
   /** What is not taken from clients now, and why. */
   paused(): Pause | undefined;
   readonly backlog: Pick<Backlog, 'refusal'>;
+  readonly kindCaps: KindCaps;
   /** Absent: no create can be bound to an estimate. */
   readonly priceTags?: PriceTags | undefined;
 }
@@ -87,6 +89,11 @@ async function create(
   if (consent?.outcome === 'Refused') return consent;
   const work = kind.workPlan === undefined ? kind.pricedWork?.(prepared.object) : undefined;
   const agreed = consent && work && agreedRates(consent, work, context.context.prices);
+  const room = await deps.kindCaps.enter(kind.kind, address.org);
+  if (room.refusal !== undefined) {
+    room.leave();
+    return { outcome: 'Refused', refusal: room.refusal };
+  }
   const leave = deps.admission.enter(address.org, address.project);
   try {
     for (const check of CHECKS) {
@@ -115,6 +122,7 @@ async function create(
     return tag === undefined || reply.outcome === 'Refused' ? reply : { ...reply, etag: tag };
   } finally {
     leave();
+    room.leave();
   }
 }
 

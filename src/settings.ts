@@ -316,6 +316,20 @@ export const SETTINGS = {
     integer(1, 1_000_000),
     'Attempts of one org that wait or run at once; then it begins no new work (QuotaExceeded) until some have ended.',
   ),
+  quotaEndpoints: setting(
+    'TROUPE_QUOTA_WEBHOOK_ENDPOINTS',
+    'objects',
+    '32',
+    integer(1, 10_000),
+    'WebhookEndpoints that one org may have; then QuotaExceeded. Each event of the org is written and sent once for each of them, so many of them fill the disk and keep the webhooks of others waiting.',
+  ),
+  quotaBudgets: setting(
+    'TROUPE_QUOTA_BUDGETS',
+    'objects',
+    '200',
+    integer(1, 10_000),
+    'Budgets that one org may have; then QuotaExceeded. Each hold has a part on each Budget that it counts in, in one commit: with thousands the work of one org holds up the commits of all.',
+  ),
   quotaMachinePercent: setting(
     'TROUPE_QUOTA_MACHINE_PERCENT',
     'percent',

@@ -89,7 +89,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       const written = await outbox.dispatch(epoch, group);
       deps.onDispatched(group.flatMap((made) => pendingOf(made, written)));
     }
-    return rows.length === ROWS;
+    return rows.length > 0;
   }
 
   function dispatchOf(row: OutboxRow): Dispatch {

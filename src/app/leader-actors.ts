@@ -95,6 +95,10 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
       cacheBytes: config.cacheBytes,
       ringBytes: RING_BYTES,
       attemptsPerOrg: config.quotaAttempts,
+      mostOfKind: new Map([
+        ['WebhookEndpoint', config.quotaEndpoints],
+        ['Budget', config.quotaBudgets],
+      ]),
       orgMachinePercent: config.quotaMachinePercent,
       mailboxLimit: config.mailboxMessages,
       passivateAfterMs: config.passivationSeconds * 1_000,

@@ -82,6 +82,15 @@ type DueRow = [string, string, string, string, number, number, string | null];
 type SummaryRow = [string, { succeeded: boolean; time: number }[] | null, number, number];
 
 export function openDeliveries(postgres: Postgres): Deliveries {
+  let abandoning: Promise<void> = Promise.resolve();
+
+  async function abandonAll(org: string, endpoint: string, version: number): Promise<void> {
+    let given = ABANDONED_AT_ONCE;
+    while (given === ABANDONED_AT_ONCE) {
+      given = await postgres.write(ABANDON, [org, endpoint, version, ABANDONED_AT_ONCE]);
+    }
+  }
+
   return {
     async due(endpoints, known, limit) {
       const rows = await postgres.readRows<DueRow>(DUE, [
@@ -110,11 +119,11 @@ export function openDeliveries(postgres: Postgres): Deliveries {
       }));
       await postgres.write(RECORD_RESULTS, [JSON.stringify(rows)]);
     },
-    async abandon(org, endpoint, version) {
-      let given = ABANDONED_AT_ONCE;
-      while (given === ABANDONED_AT_ONCE) {
-        given = await postgres.write(ABANDON, [org, endpoint, version, ABANDONED_AT_ONCE]);
-      }
+    abandon(org, endpoint, version) {
+      // One after the other: a collection of endpoints that is deleted must not take the connections of everybody else.
+      const done = abandoning.then(() => abandonAll(org, endpoint, version));
+      abandoning = done.catch(() => undefined);
+      return done;
     },
     async summarise(endpoints) {
       const rows = await postgres.readRows<SummaryRow>(SUMMARISE, [endpoints]);

@@ -40,10 +40,13 @@ export interface Outbox {
 
 type Row = [number, number, number, string, string, string, string, string, string, string, string, string, number];
 
+/** Rows of one org in one read. */
+const OF_AN_ORG = 100;
+
 export function openOutbox(postgres: Postgres): Outbox {
   return {
     async take(through, limit) {
-      const rows = await postgres.readRows<Row>(TAKE, [through, limit]);
+      const rows = await postgres.readRows<Row>(TAKE, [through, limit, OF_AN_ORG]);
       return rows.map(toRow);
     },
     async dispatch(epoch, dispatches) {
@@ -66,12 +69,23 @@ function toRow(row: Row): OutboxRow {
   return { position, version, time, org, kind, project, name, uid, event, reason, message, status, count };
 }
 
+/** Hops from org to org, and takes the oldest of each in turns: of one org in the order of commits. */
 const TAKE: Statement = {
   name: 'outbox',
   text: `
-SELECT position, version, round(extract(epoch FROM time) * 1000)::float8, org, kind, project, name, uid, event, reason,
-       message, status, count
-FROM event_outbox WHERE version <= $1 ORDER BY position LIMIT $2`,
+WITH RECURSIVE o AS (
+  (SELECT org FROM event_outbox ORDER BY org LIMIT 1)
+  UNION ALL
+  SELECT (SELECT e.org FROM event_outbox e WHERE e.org > o.org ORDER BY e.org LIMIT 1) FROM o WHERE o.org IS NOT NULL
+)
+SELECT r.position, r.version, round(extract(epoch FROM r.time) * 1000)::float8, r.org, r.kind, r.project, r.name, r.uid,
+       r.event, r.reason, r.message, r.status, r.count
+FROM o CROSS JOIN LATERAL (
+  SELECT *, row_number() OVER (ORDER BY position) AS place FROM (
+    SELECT * FROM event_outbox e WHERE e.org = o.org AND e.version <= $1 ORDER BY position LIMIT least($2::bigint, $3::bigint)
+  ) AS oldest
+) AS r
+WHERE o.org IS NOT NULL ORDER BY r.place, r.position LIMIT $2`,
 };
 
 /**

@@ -8,6 +8,7 @@ import { openDraft } from '../../actors/resource/draft.js';
 import { rehearse } from '../../actors/resource/rehearse.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { estimateWork, obstruct } from '../../src/kinds/estimate.js';
+import { openKindCaps } from '../../actors/admission/kind-caps.js';
 import { jobKind } from '../../src/kinds/job/index.js';
 import { namespaceKind } from '../../src/kinds/project/index.js';
 import type { Estimate } from '../../src/kinds/shapes/status.js';
@@ -57,6 +58,7 @@ test('a pause of new work stands against a dry run of it, which keeps the tag of
     const submitted = submit(ADDRESS, request as unknown as WriteRequest, {
       ...{ kindOf: () => jobKind, decisionContext: () => contextAt(), clock: () => NOW, paused: () => paused },
       admission: { ...NOTHING, enter: () => () => undefined, warnings: async () => [] } as unknown as Admission,
+      kindCaps: openKindCaps(new Map(), async () => 0),
       deliver(_address, item) {
         shown.push(item.item === 'write' ? item.prepared?.object : undefined);
         if (item.item === 'write')

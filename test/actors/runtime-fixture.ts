@@ -106,6 +106,7 @@ export async function openRuntime(
       ringBytes: 8 * 2 ** 20,
       mailboxLimit: settings.mailboxLimit ?? 1_000,
       attemptsPerOrg: 10_000,
+      mostOfKind: new Map(),
       orgMachinePercent: 100,
       passivateAfterMs: settings.passivateAfterMs ?? 60_000,
     },

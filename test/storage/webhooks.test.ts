@@ -176,18 +176,33 @@ test('giving up takes what is pending of events up to then; a known delivery is 
   t.deepEqual(phases.toSorted(), ['Abandoned', 'Succeeded']);
 });
 
+test('events are taken org by org in turns, those of one org in the order of commits', async (t) => {
+  const f = await openFixture(t);
+  await withEndpoint(f);
+  const hook = address('hook', { org: 'o-2', kind: 'WebhookEndpoint', project: '' });
+  await f.committer.commit(insert('hook-2', { address: hook }), undefined);
+  const many = Array.from({ length: 150 }, (_, i) => event(`many ${i}`));
+  await f.committer.commit(insert('many', { events: many }), undefined);
+  const few = address('few', { org: 'o-2' });
+  await f.committer.commit(insert('few', { address: few, events: [event('one'), event('two')] }), undefined);
+  const outbox = openOutbox(f.store.postgres);
+  const taken = (await outbox.take(THROUGH, 5)).map(({ message }) => message);
+  t.deepEqual(taken, ['ping', 'one', 'many 0', 'two', 'many 1']);
+  t.is((await outbox.take(THROUGH, 500)).length, 102, 'no more of one org than a part of it');
+});
+
 test('results and what is given up at the same time wait for each other, and none is refused for it', async (t) => {
   const f = await openFixture(t);
   await withEndpoint(f);
   const deliveries = openDeliveries(f.store.postgres);
-  const due = [await dispatched(f, 'uid-1', 200), await dispatched(f, 'uid-2', 200)].flat();
+  const due = [await dispatched(f, 'uid-1', 90), await dispatched(f, 'uid-2', 90)].flat();
   const tries = (of: readonly PendingDelivery[], before: number): Settlement[] =>
     of.map(({ id }) => ({ id, before, phase: 'Pending', attempt: { at: 1, status: 500, durationMs: 1 }, due: 1 }));
   for (let before = 0; before < 5; before += 1)
     await Promise.all([
       deliveries.recordResults(tries(due, before)),
       deliveries.recordResults(tries(due.toReversed(), before)),
-      deliveries.recordResults(tries([...due.slice(200), ...due.slice(0, 200)], before)),
+      deliveries.recordResults(tries([...due.slice(90), ...due.slice(0, 90)], before)),
     ]);
   t.is((await dueRows(deliveries, ['uid-2'], [], 500))[0]?.attempts, 5);
   const ends = due.map(({ id }): Settlement => ({ id, before: 5, phase: 'Failed' }));
