@@ -38,12 +38,19 @@ export function openKindCaps(
         leave();
         throw error;
       }
-      return stored + others < cap ? { refusal: undefined, leave } : { refusal: full(kind, cap), leave };
+      return stored + others < cap ? { refusal: undefined, leave } : { refusal: full(kind, cap, stored), leave };
     },
   };
 }
 
-function full(kind: string, cap: number): Refusal {
+function full(kind: string, cap: number, stored: number): Refusal {
+  if (stored < cap)
+    return {
+      code: 'QuotaExceeded',
+      message: `the organisation may have ${cap} objects of kind ${kind}; it has ${stored}, and as many as are left are being made`,
+      fix: 'Try again in a moment.',
+      retryAfterSeconds: 1,
+    };
   return {
     code: 'QuotaExceeded',
     message: `the organisation has ${cap} objects of kind ${kind}, and may not have more`,
