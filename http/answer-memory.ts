@@ -13,7 +13,7 @@ export interface AnswerMemory {
 }
 
 export interface HeldBytes {
-  /** Counts so many bytes more. False: there is no room for them, and none of them is counted. */
+  /** Adds these bytes to what the answer holds. False: they find no room, and none of them is added. */
   hold(bytes: number): boolean;
   /** Gives all of them back. Harmless twice; nothing is held afterwards. */
   free(): void;

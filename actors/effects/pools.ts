@@ -78,7 +78,7 @@ export function openPools(run: (lane: Lane) => Promise<void>, stopping: AbortSig
     // Held for as long as an input is on its way, which its server decides.
     fetches: open('fetches'),
     ends: open('ends'),
-    // As many as its org has objects.
+    // An org may delete as many objects as it has.
     deletes: open('deletes'),
   };
   /** Of starts under way. One listener for all of them: thousands may come and go. */

@@ -71,7 +71,7 @@ export async function answerStream(
 ): Promise<'Done' | 'Left' | 'Broken'> {
   const { dialect, opened, admitted, headers, estimate, abort } = answer;
   const counted = (outputBytes: number): Usage => estimatedUsage(estimate, outputBytes);
-  // What is told is what will be charged, whatever the upstream has reported.
+  // The client reads the cost that the ledger will charge, whatever the upstream has reported.
   const follower = answer.follow({ costOf: () => showUSD(admitted.priceOf(usageNow())), counted });
   const out = new Outflow(x.res);
   const client = followClient(x.res, () => follower.outputBytes, { readOn: answer.readOn ?? READ_ON, abort });

@@ -93,7 +93,7 @@ function* escaped(kept: KeptOutput, stopped: AbortSignal): Generator<string> {
   }
 }
 
-/** Clients try again by themselves where they are told when: but the command has run. */
+/** A client's library sends a request again when the answer has a Retry-After. This answer has none: the command has run, and would run twice. */
 async function takePlace(take: () => Promise<AnswerPlace>): Promise<AnswerPlace> {
   try {
     return await take();

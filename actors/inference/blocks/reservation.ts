@@ -1,7 +1,7 @@
 /**
  * What one request has drawn, from then to its end: what it has cost moves from what is reserved to what is unposted, never more than was
- * reserved. Until then it is an estimate that may still become less, of which the ledger is told for the case that this process ends. One owner,
- * one end: `settle` gives back the rest, and everything after it does nothing.
+ * reserved. Until its end the cost is an estimate, which may still become less: the block tells it to the ledger, which charges it only if this
+ * process ends first. One owner, one end: `settle` gives back the rest, and everything after it does nothing.
  */
 import { USD, ZERO } from '../../../src/money/usd.js';
 import type { BlockPayer, Reservation } from '../blocks.js';
@@ -10,7 +10,7 @@ import { NOTHING, plus, type Account, type Block, type Unposted } from './state.
 
 /** What has ended is posted within (ms). */
 const POST_WITHIN_MS = 50;
-/** The ledger is told of what goes on every (ms). */
+/** How often a block tells the ledger the estimates of requests that go on (ms). */
 const PROGRESS_EVERY_MS = 5_000;
 /** I10: InferenceEndpoints of one org whose requests without a charge are counted together; of further ones they are not. */
 const MOST_COUNTED = 10_000;

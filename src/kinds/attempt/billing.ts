@@ -1,6 +1,6 @@
 /**
- * What an Attempt asks of the ledger: a hold at its creation, the segments of its life as they begin, and the release once it is proven that
- * nothing of it is left. Its annotations say at which terms and for whom; one without them is free. Times are ms since the epoch, and
+ * What an Attempt asks of the ledger: a hold at its creation, the segments of its life as they begin (its teardown with the proof), and the
+ * release once it is proven that nothing of it is left. Its annotations say at which terms and for whom; one without them is free. Times are ms since the epoch, and
  * the ledger clamps them to its own clock.
  */
 import type { Effect } from '../effect.js';

@@ -98,7 +98,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     ...(outputs !== undefined && outputs.length > 0 && { outputs }),
   };
   const effects: Effect[] = [...tellOwner(current, last, after)];
-  // From here on it is Teardown, which the ledger is told with the proof: a short one costs no commit with money of its own.
+  // The teardown begins here. The ledger hears of it with the proof of deletion, so that it costs no commit with money of its own.
   if (placed) effects.push(removeWork(current));
   else effects.push(...releaseHold(current, time), stopWaiting());
   if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
