@@ -10,7 +10,7 @@
 import { Worker } from 'node:worker_threads';
 import { refuse } from '../../src/api/refusal.js';
 import { openWorkThread } from '../work-thread.js';
-import { hasFewMembers, hasFewPieces } from '../../src/engines/inference/pieces.js';
+import { hasFewMembers, hasFewPieces } from './pieces.js';
 import type { AnswerTask, LargeAnswer } from './read-large-answer.js';
 import type { LargeRequest, LargeTask, LargeTranslation, TranslateTask } from './read-large.js';
 

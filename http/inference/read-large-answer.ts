@@ -9,7 +9,7 @@ import { parseExact, writeExact } from '../../src/engines/inference/dialects/exa
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
 import { type ChatOperation, translateAnswer } from '../../src/engines/inference/dialects/translate.js';
 import type { Usage } from '../../src/money/model-prices.js';
-import { hasFewPieces } from '../../src/engines/inference/pieces.js';
+import { hasFewPieces } from './pieces.js';
 
 /** I10: as of a request (`read-large.ts`), and more, since embeddings are long lists of numbers. */
 const MOST_PIECES = 1_000_000;

@@ -11,6 +11,7 @@ import type {
   RequestSummary,
 } from '../../src/engines/inference/dialects/dialect.js';
 import { parseExact, writeExact } from '../../src/engines/inference/dialects/exact-json.js';
+import { MOST_PIECES } from '../../src/engines/inference/dialects/body.js';
 import { dialectFor } from '../../src/engines/inference/dialects/index.js';
 import {
   type ThinkingBlocks,
@@ -19,21 +20,15 @@ import {
 } from '../../src/engines/inference/dialects/openai/thinking-blocks.js';
 import { type ChatOperation, translateRequest } from '../../src/engines/inference/dialects/translate.js';
 import { digitsOf, fewTexts } from '../../src/engines/inference/tokens/count.js';
-import { hasFewPieces } from '../../src/engines/inference/pieces.js';
+import { hasFewPieces } from './pieces.js';
 import { understandBody } from './understand.js';
-
-/**
- * I10: objects, lists and strings of one body, so that the memory of the thread suffices whatever they are: `JSON.parse` that finds none ends the
- * whole process, not the thread. Conversations that fill the largest models have a fifth of it.
- */
-export const MOST_PIECES = 250_000;
 
 export interface LargeTask {
   readonly operation: Operation;
   readonly bytes: Uint8Array;
 }
 
-/** What is otherwise in a body that was written for its own dialect than its client has sent it. */
+/** Where a body that was written for an upstream of its own dialect differs from what the client has sent. */
 export interface ChangedBody {
   /** Undefined: it was not sent. */
   readonly members: Readonly<Record<string, unknown>>;
@@ -103,7 +98,7 @@ export type LargeTranslation =
       readonly name: { readonly from: number; readonly to: number };
     };
 
-/** Of messages nothing else is changed that an upstream of another dialect would be told. */
+/** Messages are left out: beside `blocks`, what was changed in them is nothing that goes to an upstream of another dialect. */
 function changedIn(
   own: Readonly<Record<string, unknown>>,
   body: Readonly<Record<string, unknown>>,

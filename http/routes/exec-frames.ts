@@ -9,7 +9,7 @@ import { RefusalError } from '../../src/api/refusal.js';
 import type { ExecEnd, Execution, LogPace } from '../../src/engines/compute/contract/engine.js';
 import { LineBlocks } from '../line-blocks.js';
 import { utf8Parts } from '../utf8-parts.js';
-import { exitView, FRAMES, line, textOf } from './frames.js';
+import { beginFrames, exitView, line, textOf } from './frames.js';
 import type { RunningCommand } from './running-command.js';
 
 type Piece = Execution['output'] extends AsyncIterable<infer Each> ? Each : never;
@@ -22,13 +22,7 @@ export async function sendFrames({ x, context, org, execution, over }: RunningCo
     gone: x.gone,
     nextSlice: () => context.resources.slice(org),
   });
-  res.writeHead(200, {
-    'content-type': FRAMES,
-    'cache-control': 'no-cache, private',
-    'x-content-type-options': 'nosniff',
-    'x-request-id': x.requestId,
-  });
-  res.flushHeaders();
+  beginFrames(x);
   const frameOf = ({ stream, data }: Piece): Uint8Array => Buffer.from(line({ stream, ...textOf(data) }));
   try {
     if (!(await blocks.write(inParts(execution.output, blocks.pace), frameOf))) return;

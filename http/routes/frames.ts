@@ -1,5 +1,6 @@
-/** How output and its end look as lines of JSON: bytes as text where they are UTF-8, and the exit code with its signal. Pure. */
+/** How output and its end look as lines of JSON: bytes as text where they are UTF-8, and the exit code with its signal. Pure, but for the head of such an answer. */
 import { isUtf8 } from 'node:buffer';
+import type { Exchange } from '../exchange.js';
 
 export const FRAMES = 'application/x-ndjson';
 
@@ -21,6 +22,17 @@ export function exitView({ exitCode, timedOut }: { readonly exitCode: number; re
     ...(exitCode > 128 ? { signal: exitCode - 128 } : {}),
     ...(timedOut ? { timedOut: true } : {}),
   };
+}
+
+/** Begins an answer of frames; a client that follows sees that it is connected before the first of them comes. */
+export function beginFrames({ res, requestId }: Pick<Exchange, 'res' | 'requestId'>): void {
+  res.writeHead(200, {
+    'content-type': FRAMES,
+    'cache-control': 'no-cache, private',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': requestId,
+  });
+  res.flushHeaders();
 }
 
 export function line(frame: object): string {

@@ -12,7 +12,7 @@ import type { Exchange } from '../exchange.js';
 import { readFlag } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import { LineBlocks } from '../line-blocks.js';
-import { exitView, FRAMES, line, textOf } from './frames.js';
+import { beginFrames, exitView, line, textOf } from './frames.js';
 
 export async function sendOutput(
   x: Exchange,
@@ -33,14 +33,7 @@ export async function sendOutput(
   });
   try {
     const lines = await context.commands.readProcess(address, process, follow, x.gone, blocks.pace);
-    res.writeHead(200, {
-      'content-type': FRAMES,
-      'cache-control': 'no-cache, private',
-      'x-content-type-options': 'nosniff',
-      'x-request-id': x.requestId,
-    });
-    // A follower sees that it is connected before the first line comes.
-    res.flushHeaders();
+    beginFrames(x);
     const frameOf = ({ stream, time, data }: LogLine): Uint8Array =>
       Buffer.from(line({ stream, ...textOf(data), time: rfc3339Millis(time) }));
     if (!(await blocks.write(lines, frameOf))) return;

@@ -1,25 +1,10 @@
 /** The operator's key reaches no client, also where an upstream repeats it in an error behind a status of 200. */
 import test from 'ava';
-import type { AdmittedRequest, InferenceTarget } from '../../../actors/inference/service.js';
 import type { Forwarded, ForwardCall } from '../../../src/engines/inference/router.js';
-import { ZERO } from '../../../src/money/usd.js';
+import { ADMITTED, targetOn } from './support.js';
 import { openTestApi } from '../support/test-api.js';
 
 const KEY = 'token-abc123';
-const TARGET: InferenceTarget = {
-  model: { name: 'small', uid: 'u', spec: {}, created: '2026-01-02T03:04:05Z' },
-  ...{ endpoint: undefined, project: 'default', price: {} },
-  payer: {
-    ...{ org: 'acme', id: 'n', owner: { uid: 'n', kind: 'Namespace', project: '', name: 'default' } },
-    payer: { project: 'default', labels: {}, costs: [] },
-  },
-  routes: { dialects: new Set(['OpenAI']), fetching: new Set(), countTokens: undefined },
-};
-const ADMITTED: AdmittedRequest = {
-  limits: {},
-  ...{ priceOf: () => ZERO, progress: () => undefined, charge: () => ZERO, end: () => ZERO },
-};
-
 test('an error behind a status of 200 is told without the key of its upstream, whole and in a stream', async (t) => {
   const ERROR = `{"error":{"message":"no right for Bearer ${KEY}"}}`;
   let answer = '';
@@ -37,7 +22,7 @@ test('an error behind a status of 200 is told without the key of its upstream, w
   };
   const api = await openTestApi(t, {
     inference: {
-      ...{ models: () => [], find: () => TARGET, refused: () => undefined, follow: () => () => undefined },
+      ...{ models: () => [], find: () => targetOn('OpenAI'), refused: () => undefined, follow: () => () => undefined },
       ...{ spool: () => Promise.reject(new Error('nothing is spooled here')), admit: () => ADMITTED, forward },
     },
   });

@@ -1,31 +1,13 @@
 /** Large requests to models over HTTP: what reaches an upstream and how they are refused is as of small ones. */
 import test, { type ExecutionContext } from 'ava';
-import type { AdmittedRequest, InferenceTarget } from '../../../actors/inference/service.js';
 import type { Forwarded, ForwardCall } from '../../../src/engines/inference/router.js';
 import type { DialectName } from '../../../src/engines/inference/dialects/dialect.js';
 import { USUAL_FORM } from '../../../src/engines/inference/route.js';
-import { ZERO } from '../../../src/money/usd.js';
+import { ADMITTED, targetOn } from './support.js';
 import { openTestApi, type TestApi } from '../support/test-api.js';
 
 const MIB = 2 ** 20;
 const CHAT = '/v1/chat/completions';
-
-const TARGET: InferenceTarget = {
-  model: { name: 'small', uid: 'u', spec: {}, created: '2026-01-02T03:04:05Z' },
-  ...{ endpoint: undefined, project: 'default', price: {} },
-  payer: {
-    ...{ org: 'acme', id: 'n', owner: { uid: 'n', kind: 'Namespace', project: '', name: 'default' } },
-    payer: { project: 'default', labels: {}, costs: [] },
-  },
-  routes: { dialects: new Set(['OpenAI', 'Anthropic']), fetching: new Set(), countTokens: undefined },
-};
-const ADMITTED: AdmittedRequest = {
-  limits: {},
-  priceOf: () => ZERO,
-  progress: () => undefined,
-  charge: () => ZERO,
-  end: () => ZERO,
-};
 
 async function answer({ ways }: ForwardCall): Promise<Forwarded> {
   async function* body(): AsyncGenerator<Buffer> {
@@ -62,14 +44,12 @@ async function openModels(
   t: ExecutionContext,
   dialects: readonly DialectName[] = ['OpenAI', 'Anthropic'],
 ): Promise<{ api: TestApi; sent: Buffer[] }> {
-  const routes = { dialects: new Set(dialects), fetching: new Set<DialectName>(), countTokens: undefined };
-  const target: InferenceTarget = { ...TARGET, routes };
   const sent: Buffer[] = [];
   const api = await openTestApi(t, {
     inference: {
       ...{
         models: () => [],
-        find: () => target,
+        find: () => targetOn(...dialects),
         refused: () => undefined,
         follow: () => () => undefined,
         spool: () => Promise.reject(new Error('nothing is spooled here')),

@@ -2,25 +2,16 @@
 import test from 'ava';
 import type { ExecutionContext } from 'ava';
 import { LimitError } from '../../../actors/inference/limit-error.js';
-import type { AdmittedRequest, InferenceService, InferenceTarget } from '../../../actors/inference/service.js';
+import type { AdmittedRequest, InferenceService } from '../../../actors/inference/service.js';
 import { refuse } from '../../../src/api/refusal.js';
 import type { Forwarded } from '../../../src/engines/inference/router.js';
 import { USD, ZERO } from '../../../src/money/usd.js';
 import { until } from '../../e2e/until.js';
+import { targetOn } from './support.js';
 import { openTestApi, type TestApi } from '../support/test-api.js';
 
 const COST = new USD('0.25');
 const USAGE = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10, prompt_tokens_details: { cached_tokens: 2 } };
-
-const TARGET: InferenceTarget = {
-  model: { name: 'small', uid: 'u', spec: {}, created: '2026-01-02T03:04:05Z' },
-  ...{ endpoint: undefined, project: 'default', price: {} },
-  payer: {
-    ...{ org: 'acme', id: 'n', owner: { uid: 'n', kind: 'Namespace', project: '', name: 'default' } },
-    payer: { project: 'default', labels: {}, costs: [] },
-  },
-  routes: { dialects: new Set(['OpenAI']), fetching: new Set(), countTokens: undefined },
-};
 
 /** Of a stream or a whole answer, in parts; it never ends after the last one when `silent`. */
 function answered(parts: readonly string[], silent?: AbortSignal): Forwarded {
@@ -53,7 +44,7 @@ async function openModels(t: ExecutionContext): Promise<{ api: TestApi; way(next
     inference: {
       ...{
         models: () => [],
-        find: () => TARGET,
+        find: () => targetOn('OpenAI'),
         refused: () => undefined,
         follow: () => () => undefined,
         spool: () => Promise.reject(new Error('nothing is spooled here')),

@@ -1,7 +1,7 @@
 /** What costs most of a body is counted before it is parsed. */
 import test from 'ava';
 import fc from 'fast-check';
-import { hasFewPieces } from '../../../src/engines/inference/pieces.js';
+import { hasFewPieces } from '../../../http/inference/pieces.js';
 
 /** Containers, strings and names of members. */
 function piecesOf(value: unknown): number {

@@ -3,12 +3,9 @@
  * bounds it as well.
  */
 import { isObject } from '../../../api/safe-value.js';
-import { DEEPEST, isGiven } from './body.js';
+import { DEEPEST, isGiven, MOST_PIECES } from './body.js';
 import { CannotCarry } from './conversation.js';
-import { parseExact, writeExact } from './exact-json.js';
-
-/** I10: objects, lists and strings in the arguments of all calls of one request, as of a body. */
-const MOST_PIECES = 250_000;
+import { parsed, writeExact } from './exact-json.js';
 
 /** Levels of a body around the arguments of a call, and some to spare. */
 const AROUND_ARGUMENTS = 8;
@@ -16,7 +13,7 @@ const AROUND_ARGUMENTS = 8;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Of one request. */
+/** Of all calls of one request (I10: MOST_PIECES together, each DEEPEST levels). */
 export class CallArguments {
   #pieces = 0;
 
@@ -43,15 +40,6 @@ export class CallArguments {
 /** Of an answer: a message that is made of it, and sent back, must not be deeper than a body may be. */
 export function areTooDeep(json: string): boolean {
   return measure(json).deepest > DEEPEST - AROUND_ARGUMENTS;
-}
-
-/** Undefined: it is no JSON. */
-export function parsed(json: string): unknown {
-  try {
-    return parseExact(json);
-  } catch {
-    return undefined;
-  }
 }
 
 function measure(text: string): { readonly deepest: number; readonly pieces: number } {

@@ -6,6 +6,11 @@ export type Body = Readonly<Record<string, unknown>>;
 
 /** Deeper than any schema of a tool; what walks or writes a body relies on it. */
 export const DEEPEST = 128;
+/**
+ * I10: objects, lists and strings of one body, so that the memory of the thread that reads it suffices whatever they are: `JSON.parse` that finds
+ * none ends the whole process, not the thread. Conversations that fill the largest models have a fifth of it.
+ */
+export const MOST_PIECES = 250_000;
 export const LONGEST_MODEL = 200;
 /** Of one answer. More than any model gives. */
 const MOST_TOKENS = 1_000_000_000;

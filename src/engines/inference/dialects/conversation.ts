@@ -3,6 +3,7 @@
  * dialect. It holds what more than one dialect can say, and what only some of them can is refused by the one that cannot, by the name that
  * the client has used (`CannotCarry`): nothing is dropped in silence but hints that change no answer (ops/INFERENCE.md lists them).
  */
+import { createHash } from 'node:crypto';
 import type { RequestFault } from './dialect.js';
 
 export interface Conversation {
@@ -91,6 +92,11 @@ export interface Reasoning {
   readonly effort: Effort;
   /** The member that asks for it. */
   readonly at: string;
+}
+
+/** Who asks, where a vendor is not to be told as the client has. */
+export function hashedUser(user: string): string {
+  return createHash('sha256').update(user).digest('hex');
 }
 
 /** A dialect cannot say it. */

@@ -24,6 +24,15 @@ export function parseExact(text: string): unknown {
   return JSON.parse(SUSPECT.test(text) ? marked(text) : text);
 }
 
+/** Undefined: it is no JSON. */
+export function parsed(text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** As `JSON.stringify` of a value that JSON can say. */
 export function writeExact(value: unknown): string {
   const text = JSON.stringify(value);
@@ -32,12 +41,7 @@ export function writeExact(value: unknown): string {
 
 /** Of a frame. Throws a BrokenStreamError for data that is no JSON object. */
 export function readExactData(data: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = parseExact(data);
-  } catch {
-    value = undefined;
-  }
+  const value = parsed(data);
   if (!isObject(value)) throw new BrokenStreamError('a frame of the stream is no JSON object');
   return value;
 }

@@ -13,8 +13,8 @@ import {
   type ShowCost,
 } from '../answer-event.js';
 import { COST_MEMBER, ESTIMATED_MEMBER } from '../cost-member.js';
-import { parsed } from '../arguments.js';
 import { writeFrame } from '../frames.js';
+import { parsed } from '../exact-json.js';
 import { idOf } from './call-id.js';
 
 const STOP: Readonly<Record<Finish, string>> = {

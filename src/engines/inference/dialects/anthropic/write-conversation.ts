@@ -1,13 +1,13 @@
 /** Writes a conversation as a request for a message. Throws a `CannotCarry` for what this dialect cannot say. Pure. */
-import { createHash } from 'node:crypto';
+
 import { isObject } from '../../../../api/safe-value.js';
-import { parsed } from '../arguments.js';
 import { idOf } from './call-id.js';
 import {
   type AssistantPart,
   CannotCarry,
   type Conversation,
   type Effort,
+  hashedUser,
   inTurns,
   type MediaPart,
   type TextPart,
@@ -15,6 +15,7 @@ import {
   type Turn,
   type UserPart,
 } from '../conversation.js';
+import { parsed } from '../exact-json.js';
 
 export interface MessageOptions {
   /** Of a conversation that does not say. */
@@ -69,7 +70,7 @@ export function writeMessages(conversation: Conversation, options: MessageOption
     ...(reasoning.thinking === undefined ? {} : { thinking: reasoning.thinking }),
     ...(Object.keys(config).length === 0 ? {} : { output_config: config }),
     // It must not tell who it is.
-    ...(user === undefined ? {} : { metadata: { user_id: createHash('sha256').update(user).digest('hex') } }),
+    ...(user === undefined ? {} : { metadata: { user_id: hashedUser(user) } }),
     ...(options.stream ? { stream: true } : {}),
   };
 }

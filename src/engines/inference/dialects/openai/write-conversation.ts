@@ -1,9 +1,10 @@
 /** Writes a conversation as a chat completion's request. Throws a `CannotCarry` for what this dialect cannot say. Pure. */
-import { createHash } from 'node:crypto';
+
 import {
   type AssistantPart,
   CannotCarry,
   type Conversation,
+  hashedUser,
   type MediaPart,
   type TextPart,
   type ToolResult,
@@ -23,10 +24,6 @@ export interface ChatOptions {
 /** Vendors refuse longer ones. */
 const LONGEST_USER = 64;
 
-function hashed(user: string): string {
-  return createHash('sha256').update(user).digest('hex');
-}
-
 /** Without `model`. */
 export function writeChat(conversation: Conversation, options: ChatOptions): Record<string, unknown> {
   const { tools, toolChoice, parallelTools, stop, format, reasoning, user, temperature, topP, maxOutputTokens } =
@@ -45,7 +42,7 @@ export function writeChat(conversation: Conversation, options: ChatOptions): Rec
     ...(stop.length === 0 ? {} : { stop }),
     ...(format === undefined ? {} : { response_format: writeFormat(format) }),
     ...(reasoning === undefined ? {} : { reasoning_effort: reasoning.effort === 'max' ? 'xhigh' : reasoning.effort }),
-    ...(user === undefined ? {} : { user: user.length > LONGEST_USER ? hashed(user) : user }),
+    ...(user === undefined ? {} : { user: user.length > LONGEST_USER ? hashedUser(user) : user }),
     ...(options.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
 }
