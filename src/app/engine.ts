@@ -28,6 +28,7 @@ export async function openEngine(
         images: config.dockerImages,
         registries: config.dockerRegistries,
         egressAllow: config.egressAllow,
+        orgLogBytes: config.quotaLogBytes,
         log,
       });
       return withCapacity(docker, config);
@@ -41,7 +42,7 @@ export async function openEngine(
         log,
         hidden: [config.dataDir, PROGRAM_DIR],
         egressAllow: config.egressAllow,
-        runner: { spares: config.spareBoxes },
+        runner: { spares: config.spareBoxes, orgLogBytes: config.quotaLogBytes },
       });
       return withCapacity(engine, config);
     }

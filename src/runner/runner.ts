@@ -32,6 +32,7 @@ import { clearLost } from './lost.js';
 import { OwnDirectories } from './own-directories.js';
 import { Pipes } from './process/pipes.js';
 import { runTool } from '../engines/compute/shared/tool.js';
+import { openOrgLogs } from '../engines/compute/shared/log/org-logs.js';
 import { RunnerServer } from './server.js';
 import type { RunnerSettings } from './settings.js';
 import { Scratch } from './work/scratch.js';
@@ -128,6 +129,7 @@ export async function openRunner(
     enforced: { ...groups.enforced, pids: groups.enforced.pids || isolation.limitsProcesses, disk: true },
     refusal: isolation.refusal,
   };
+  const orgLogs = await openOrgLogs(layout.logs, settings.orgLogBytes, report);
   const works = new Works(
     {
       maxLive: settings.maxLive,
@@ -138,6 +140,7 @@ export async function openRunner(
       ),
       journalFile: layout.journal,
       logs: layout.logs,
+      orgLogs,
       outputs: layout.outputs,
     },
     {
@@ -219,6 +222,9 @@ export async function openRunner(
       exceeded: (what) => work.kernelMemoryFull(`locks of files ${what}`),
     }));
   void watchLocks(lockHolders, over.signal);
+  void orgLogs
+    .findStored(over.signal)
+    .catch((error: unknown) => report(`logs of before cannot be counted: ${(error as Error).message}`));
   void showLife(layout.journal, () => works.liveCount > 0, over.signal);
   const stopping = new AbortController();
   process.removeAllListeners('SIGTERM').on('SIGTERM', () => stopping.abort());

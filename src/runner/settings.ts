@@ -31,6 +31,14 @@ export const runnerSettings = z.object({
   copies: z.int().min(0).max(1024).default(32),
   /** Finished pieces of work that are remembered until they are removed; beyond it new orders are refused. */
   maxKept: z.int().positive().default(20_000),
+  /**
+   * Bytes that the logs of one org may take together, and no more than an eighth of the disk; beyond it its oldest are cut. Those of all orgs
+   * take a quarter of the disk at the most.
+   */
+  orgLogBytes: z
+    .number()
+    .positive()
+    .default(10 * 2 ** 30),
   /** Paths that work must not see even when they lie under a directory that it sees (such as /usr). */
   hidden: z.array(z.string().startsWith('/')).default([]),
   /** Seconds between two measurements of the disk that live work uses; more lets work overshoot its limit for longer. */

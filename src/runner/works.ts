@@ -17,6 +17,7 @@ import type {
 } from '../engines/compute/contract/engine.js';
 import type { JournalContents } from './journal/format.js';
 import { Journal } from './journal/journal.js';
+import type { OrgLogs } from '../engines/compute/shared/log/org-logs.js';
 import { isPlainName } from '../engines/compute/shared/plain-name.js';
 import { Refused, type WireOrder } from './protocol/messages.js';
 import type { WorkDeps } from './work/deps.js';
@@ -35,6 +36,7 @@ export interface WorksSettings {
   readonly spares: number;
   readonly journalFile: string;
   readonly logs: string;
+  readonly orgLogs: OrgLogs;
   readonly outputs: string;
 }
 
@@ -67,7 +69,7 @@ export class Works {
   /** `known`: what an earlier runner's journal says, with work that was running already turned into Lost. */
   constructor(
     settings: WorksSettings,
-    deps: Omit<WorkDeps, 'journalEnd' | 'journalSaving' | 'logDirectory'>,
+    deps: Omit<WorkDeps, 'journalEnd' | 'journalSaving' | 'logDirectory' | 'logSpace'>,
     known: JournalContents,
     onState: (state: WorkState) => void,
   ) {
@@ -79,6 +81,7 @@ export class Works {
     const all: WorkDeps = {
       ...deps,
       logDirectory: (id) => join(settings.logs, id),
+      logSpace: ({ id, labels }) => settings.orgLogs.begin(id, labels['org']),
       journalEnd: (state) => this.append({ r: 'end', state }),
       journalSaving: (id, saving) => this.append({ r: 'saving', id, ...saving }),
     };
@@ -162,7 +165,9 @@ export class Works {
     if (this.entries.delete(id)) this.journal?.note({ r: 'remove', id });
     // Most work has neither, and finding that out costs as much as the rest of a removal.
     if (entry?.kind !== 'ended' || entry.state.outputs !== undefined) await removeTree(join(this.settings.outputs, id));
-    if (logs && !(entry?.kind === 'ended' && entry.silent)) await removeTree(join(this.settings.logs, id));
+    if (!logs) return;
+    this.settings.orgLogs.removed(id);
+    if (!(entry?.kind === 'ended' && entry.silent)) await removeTree(join(this.settings.logs, id));
   }
 
   /** Undefined when there is no such work or it does not run. */
@@ -218,6 +223,7 @@ export class Works {
   private changed(work: Work, state: WorkState): void {
     if (state.endedAt !== undefined) {
       this.live--;
+      this.settings.orgLogs.ended(state.id);
       this.entries.set(state.id, {
         kind: 'ended',
         state,

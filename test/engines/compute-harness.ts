@@ -21,6 +21,9 @@ const PATIENCE_MS = 100_000;
 
 export const MiB = 1024 * 1024;
 
+/** What the logs of one org may take together in engines under test. */
+export const ORG_LOG_BYTES = 64 * MiB;
+
 export const LIMITS: WorkSpec['limits'] = {
   milliCpu: 1000,
   memory: 256 * MiB,

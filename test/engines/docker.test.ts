@@ -11,7 +11,7 @@ import { BOX_RUNTIME_DIR } from '../../src/engines/compute/docker/box-program.js
 import { openDockerEngine } from '../../src/engines/compute/docker/open.js';
 import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
 import { computeContract } from './compute-contract.js';
-import { Harness, order } from './compute-harness.js';
+import { Harness, order, ORG_LOG_BYTES } from './compute-harness.js';
 import type { Surroundings } from './contract/case.js';
 import { networkCases } from './contract/network.js';
 import { isListed, sleeperOf } from '../support/proc.js';
@@ -41,6 +41,7 @@ if (host === undefined) {
       images: { 'svc/agent-tools': 'troupe-test/tools:1' },
       egressAllow: ['127.0.0.1/32'],
       diskSeconds: 0.2,
+      orgLogBytes: ORG_LOG_BYTES,
     });
   let opened: Promise<{ readonly harness: Harness; readonly around: Surroundings }> | undefined;
   test.before(() => {

@@ -15,6 +15,7 @@ import { runnerSettings, type RunnerSettings } from '../../src/runner/settings.j
 import { runTool } from '../../src/engines/compute/shared/tool.js';
 import { signalAll } from '../../src/runner/process/tree.js';
 import { WHOLE } from '../support/extent.js';
+import { ORG_LOG_BYTES } from './compute-harness.js';
 import { findProgram } from '../../src/engines/compute/shared/find-program.js';
 
 /** Neither root nor anybody who has processes or files. */
@@ -76,9 +77,10 @@ export class EngineFixture {
     // Mode 0700, as under a closed home: no user of any work may enter it.
     const base = mkdtempSync(join(tmpdir(), 'troupe-engine-'));
     if (setup.uid !== own) chownSync(base, setup.uid, setup.uid);
-    const settings = runnerSettings
-      .omit({ runnerDir: true, runtimeDir: true, runnerId: true })
-      .parse({ isolation: setup.isolation, idleSeconds: 20, diskSeconds: 0.2, spares: 4, hidden: [base], ...more });
+    const settings = runnerSettings.omit({ runnerDir: true, runtimeDir: true, runnerId: true }).parse({
+      ...{ isolation: setup.isolation, idleSeconds: 20, diskSeconds: 0.2, spares: 4, hidden: [base] },
+      ...{ orgLogBytes: ORG_LOG_BYTES, ...more },
+    });
     return new EngineFixture(setup, base, placeRunner(join(base, 'runner'), base, settings, setup.uid));
   }
 

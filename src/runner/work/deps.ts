@@ -5,6 +5,7 @@ import type { Isolation } from '../isolation/isolation.js';
 import type { Listening } from '../../engines/compute/shared/egress/proxy-listener.js';
 import type { PrivateFiles } from '../isolation/private-files.js';
 import type { EgressSessionDeps } from '../../engines/compute/shared/egress/egress-session.js';
+import type { WorkLogSpace } from '../../engines/compute/shared/log/org-logs.js';
 import type { Group, Groups } from '../limits/groups.js';
 import type { Pipes } from '../process/pipes.js';
 import type { WireOrder } from '../protocol/messages.js';
@@ -51,6 +52,8 @@ export interface WorkDeps {
   /** Some command's data goes past this runner now. */
   transferring(): boolean;
   logDirectory(id: string): string;
+  /** For the logs of work that begins. */
+  logSpace(spec: WireOrder): WorkLogSpace;
   onLogGrown(id: string, container: string): void;
   /** This log is complete though the work may go on. */
   onLogEnded(id: string, container: string): void;

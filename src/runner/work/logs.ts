@@ -5,6 +5,7 @@
 import { NETWORK_LOG } from '../../engines/compute/shared/egress/egress-session.js';
 import type { SessionEnd } from '../agent/session.js';
 import { completeLogs } from '../../engines/compute/shared/log/complete.js';
+import type { WorkLogSpace } from '../../engines/compute/shared/log/org-logs.js';
 import { LogWriter } from '../../engines/compute/shared/log/writer.js';
 import type { Patience } from '../../engines/compute/shared/retry.js';
 import type { WireOrder } from '../protocol/messages.js';
@@ -14,19 +15,21 @@ import type { BoxProcess } from './box-process.js';
 export class WorkLogs {
   private readonly spec: WireOrder;
   private readonly deps: WorkDeps;
+  /** Also for logs that others make of this work. */
+  readonly space: WorkLogSpace;
   private readonly logs = new Map<string, LogWriter>();
   private readonly over = new Set<string>();
 
   constructor(spec: WireOrder, deps: WorkDeps) {
     this.spec = spec;
     this.deps = deps;
+    this.space = deps.logSpace(spec);
   }
 
   open(name: string): LogWriter {
-    const { deps, spec } = this;
-    const log = new LogWriter(deps.logDirectory(spec.id), name, spec.limits.logBytes, deps.now, () =>
-      deps.onLogGrown(spec.id, name),
-    );
+    const { deps, spec, space } = this;
+    const onGrown = (): void => deps.onLogGrown(spec.id, name);
+    const log = new LogWriter(deps.logDirectory(spec.id), name, spec.limits.logBytes, deps.now, onGrown, space);
     this.logs.set(name, log);
     return log;
   }

@@ -5,10 +5,9 @@
  * Bounds (I10): MAX_RUNNING at once, one more is refused as Busy; of those that have ended the newest are kept, KEPT with those that run,
  * and with the others go their logs. Input that a process has not read is at most INPUT bytes; beyond it nothing is taken (`Full`).
  */
-import { unlink } from 'node:fs/promises';
 import type { CommandSignal, ProcessOrder, ProcessStart, ProcessState } from '../../engines/compute/contract/engine.js';
 import type { Agent } from '../agent/agent.js';
-import { segmentsOf } from '../../engines/compute/shared/log/append.js';
+import type { WorkLogSpace } from '../../engines/compute/shared/log/org-logs.js';
 import { LogWriter } from '../../engines/compute/shared/log/writer.js';
 import { shownCommand } from '../../engines/compute/shared/shown-command.js';
 import { Refused } from '../protocol/messages.js';
@@ -23,6 +22,7 @@ export interface ProcessesDeps {
   readonly agent: Agent;
   readonly logs: string;
   readonly logBytes: number;
+  readonly logSpace: WorkLogSpace;
   now(): number;
   onLogGrown(container: string): void;
   onLogEnded(container: string): void;
@@ -112,7 +112,8 @@ export class Processes {
   private begin(order: ProcessOrder): Entry {
     const { deps } = this;
     const container = containerOf(order.id);
-    const log = new LogWriter(deps.logs, container, deps.logBytes, deps.now, () => deps.onLogGrown(container));
+    const onGrown = (): void => deps.onLogGrown(container);
+    const log = new LogWriter(deps.logs, container, deps.logBytes, deps.now, onGrown, deps.logSpace);
     const command = new RunningCommand(order, deps.agent, log);
     const queued: Entry = {
       state: { id: order.id, command: shownCommand(order.command), startedAt: deps.now() },
@@ -161,14 +162,7 @@ export class Processes {
       if (this.entries.size <= KEPT) return;
       if (state.ended === undefined) continue;
       this.entries.delete(id);
-      void this.removeLog(containerOf(id), log);
+      void log.remove();
     }
-  }
-
-  private async removeLog(container: string, log: LogWriter): Promise<void> {
-    await log.giveUp();
-    const segments = await segmentsOf(this.deps.logs, container);
-    // It may be gone with the work.
-    for (const { path } of segments) await unlink(path).catch(() => undefined);
   }
 }

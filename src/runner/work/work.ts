@@ -329,6 +329,7 @@ export class Work {
       agent,
       logs: deps.logDirectory(spec.id),
       logBytes: spec.limits.logBytes,
+      logSpace: this.logs.space,
       now: deps.now,
       onLogGrown: (container) => deps.onLogGrown(spec.id, container),
       onLogEnded: (container) => deps.onLogEnded(spec.id, container),

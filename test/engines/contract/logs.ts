@@ -1,7 +1,8 @@
 /** What is kept of what programs print, and how it is read. */
 import type { LogLine } from '../../../src/engines/compute/contract/engine.js';
 import type { ContractCase } from './case.js';
-import { LIMITS, MiB, order } from '../compute-harness.js';
+import { LIMITS, MiB, order, ORG_LOG_BYTES } from '../compute-harness.js';
+import { until } from '../../e2e/until.js';
 
 /** `step n` waits for the nth SIGTERM; what the shell says about its killed children goes nowhere. */
 const STEPS =
@@ -103,6 +104,26 @@ export const logCases: readonly ContractCase[] = [
       const counted = cut + lines.length - 1 - 600_001;
       t.true(counted >= 0 && counted <= 20, String(counted));
       t.is(show(lines.at(-1) as LogLine), 'stdout the end\n');
+    },
+  },
+  {
+    name: 'logs of one org are bounded together: the oldest are cut, and no log of another org',
+    run: async (t, h) => {
+      const quiet = order('echo quiet', { labels: { org: 'quiet' } });
+      await h.run(quiet);
+      const limits = { ...LIMITS, logBytes: 16 * MiB };
+      const floods = Array.from({ length: ORG_LOG_BYTES / MiB / 8 + 2 }, () =>
+        order('yes 0123456789012345678901234567890 | head -n 200000', { limits, labels: { org: 'flooding' } }),
+      );
+      for (const flood of floods) await h.run(flood);
+      const [first, last] = [floods[0]?.id ?? '', floods.at(-1)?.id ?? ''];
+      const left = await until('the oldest is cut', async () => {
+        const lines = await h.lines(first);
+        return lines.length === 1 && lines.map(show);
+      });
+      t.regex(left[0] ?? '', /^system \[everything before line 20000\d \(\d+ bytes\) was cut: /);
+      t.true((await h.lines(last)).length >= 200_000);
+      t.deepEqual((await h.lines(quiet.id)).map(show), ['stdout quiet\n']);
     },
   },
   {

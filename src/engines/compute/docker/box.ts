@@ -20,6 +20,7 @@ import { shownCommand } from '../shared/shown-command.js';
 import { NETWORK_LOG, type EgressSession } from '../shared/egress/egress-session.js';
 import { journalEnd } from '../shared/journal-end.js';
 import { completeLogs } from '../shared/log/complete.js';
+import type { WorkLogSpace } from '../shared/log/org-logs.js';
 import { LogWriter } from '../shared/log/writer.js';
 import { patience, type Patience } from '../shared/retry.js';
 import { saveOutputs } from '../shared/save-outputs.js';
@@ -43,6 +44,7 @@ const ENDING_MS = [25, 400] as const;
 export interface BoxDeps {
   readonly epoch: number;
   readonly logDirectory: string;
+  readonly logSpace: WorkLogSpace;
   readonly now: () => number;
   onState(state: WorkState): void;
   onGrown(): void;
@@ -357,10 +359,10 @@ export class Box {
     if (log === undefined) {
       if (this.logs.size >= MAX_LOGS) return;
       const now = (): number => this.recordTime;
-      log = {
-        writer: new LogWriter(this.deps.logDirectory, name, this.kept.logBytes, now, () => this.deps.onGrown()),
-        bytes: 0,
-      };
+      const { logDirectory, logSpace } = this.deps;
+      const onGrown = (): void => this.deps.onGrown();
+      const writer = new LogWriter(logDirectory, name, this.kept.logBytes, now, onGrown, logSpace);
+      log = { writer, bytes: 0 };
       this.logs.set(name, log);
     }
     if (before < log.bytes) return;

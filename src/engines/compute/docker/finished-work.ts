@@ -57,8 +57,13 @@ export class FinishedWork {
     return [...this.states.values()];
   }
 
+  /** Where the logs of all work are. */
+  get logs(): string {
+    return join(this.base, 'logs');
+  }
+
   logDirectory(id: string): string {
-    return join(this.base, 'logs', id);
+    return join(this.logs, id);
   }
 
   outputDirectory(id: string): string {

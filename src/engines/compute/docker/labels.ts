@@ -28,6 +28,8 @@ export interface Kept {
   /** Bytes. */
   readonly disk: number;
   readonly logBytes: number;
+  /** Whose logs they are; absent in what an older program made. */
+  readonly org?: string | undefined;
 }
 
 /** Ids are plain, but may be longer or more than the daemon takes. */

@@ -11,10 +11,10 @@
  */
 import type Docker from 'dockerode';
 import type { Container } from 'dockerode';
-import { join } from 'node:path';
 import { LogReader } from '../shared/log/read-log.js';
 import { machineProcesses, roomWithin } from '../shared/process-share.js';
 import { EngineRefusal } from '../shared/refusal.js';
+import type { OrgLogs } from '../shared/log/org-logs.js';
 import { silentLog, type EngineLog } from '../shared/log/stored-log.js';
 import { isPlainName } from '../shared/plain-name.js';
 import { openResolver } from '../../dialer/resolve.js';
@@ -33,38 +33,19 @@ import { Box } from './box.js';
 import { Commands } from './commands.js';
 import { asked, found, openDaemon, refusalOf, removeContainer, statusOf, orAbort, type Daemon } from './daemon.js';
 import { Disks } from './disks.js';
-import { FinishedWork } from './finished-work.js';
+import type { FinishedWork } from './finished-work.js';
 import { factsOf } from './facts.js';
 import { findImage, type ImageDeps } from './images.js';
 import { EpochFence } from './epoch-fence.js';
+import { openKeptFiles, type DockerOptions, type KeptFiles } from './options.js';
 import { LogNotifier } from './log-notifier.js';
 import { containerName, LABEL, type Kept } from './labels.js';
 import { endLine, stopLine } from './order-lines.js';
 import { checkOrder } from './orders.js';
 import { Preparer } from './prepare.js';
-import { PrivateImages } from './private-images.js';
 import { registryNamed } from './registry.js';
 import { takeOutputs } from './outputs.js';
 import { EgressProxies } from './egress-proxies.js';
-
-export interface DockerOptions {
-  /** Ends, outputs and logs of work; made when absent. */
-  readonly dir: string;
-  /** Names the service whose containers these are; the same after every restart. */
-  readonly clusterId: string;
-  readonly leaseEpoch: number;
-  /** As `DOCKER_HOST`; unset: the local daemon's socket. */
-  readonly host?: string | undefined;
-  /** What stands for images of the catalog. */
-  readonly images: Readonly<Record<string, string>>;
-  /** `host` or `host:port`: may be at special addresses. */
-  readonly registries?: readonly string[] | undefined;
-  readonly log?: EngineLog | undefined;
-  /** Special addresses that work with a network may reach all the same. */
-  readonly egressAllow?: readonly string[] | undefined;
-  /** How often the disk of each box is looked at, while that costs little. */
-  readonly diskSeconds?: number | undefined;
-}
 
 interface Watcher {
   readonly onState: (state: WorkState) => void;
@@ -85,10 +66,9 @@ const CLOSE_MS = 3_000;
 
 /** Reads what is in `dir`; the daemon is asked at first need. */
 export async function openDockerEngine(options: DockerOptions): Promise<ComputeEngine> {
-  const finished = new FinishedWork(options.dir);
-  await finished.load();
-  const privateImages = await PrivateImages.load(join(options.dir, 'private-images.json'));
-  const engine = new DockerEngine(options, await openDaemon(options.host), finished, privateImages);
+  const kept = await openKeptFiles(options);
+  const { finished } = kept;
+  const engine = new DockerEngine(options, await openDaemon(options.host), kept);
   const { commands } = engine;
   // A daemon may hang: the caller's signal ends the wait, not what was begun, and `close` ends that.
   return {
@@ -122,6 +102,7 @@ class DockerEngine {
   private readonly options: DockerOptions;
   private readonly log: EngineLog;
   private readonly finished: FinishedWork;
+  private readonly orgLogs: OrgLogs;
   private readonly fence: EpochFence;
   private readonly notifier = new LogNotifier();
   private readonly preparer: Preparer;
@@ -136,10 +117,11 @@ class DockerEngine {
   private adopting: Promise<void> | undefined;
   private knowledge: Promise<EngineFacts & { readonly podman: boolean }> | undefined;
 
-  constructor(options: DockerOptions, daemon: Daemon, finished: FinishedWork, privateImages: PrivateImages) {
+  constructor(options: DockerOptions, daemon: Daemon, { finished, privateImages, orgLogs }: KeptFiles) {
     const { clusterId: cluster, leaseEpoch: epoch } = options;
     this.options = options;
     this.finished = finished;
+    this.orgLogs = orgLogs;
     this.log = options.log ?? silentLog;
     this.daemon = daemon;
     this.docker = daemon.docker;
@@ -246,6 +228,8 @@ class DockerEngine {
     await Promise.all([forgotten, asked(signal, () => removeContainer(container))]);
     this.egressProxies.unrelay(this.finished.apiOf(id));
     await this.finished.remove(id, logs);
+    if (logs) this.orgLogs.removed(id);
+    else this.orgLogs.ended(id);
   }
 
   async list(signal: AbortSignal): Promise<readonly WorkState[]> {
@@ -321,6 +305,7 @@ class DockerEngine {
       outputs: outputs.map(({ name, path, vital }) => ({ name, path, vital })),
       disk: limits.disk,
       logBytes: limits.logBytes,
+      org: spec.labels['org'],
     };
     const fail = async (reason: string, message: string): Promise<void> => {
       const end: WorkState = { ...state, phase: 'StartFailed', sequence: 1, endedAt: Date.now(), reason, message };
@@ -356,6 +341,7 @@ class DockerEngine {
     const box: Box = new Box(id, container, kept, {
       epoch: this.options.leaseEpoch,
       logDirectory: this.finished.logDirectory(id),
+      logSpace: this.orgLogs.begin(id, kept.org),
       now: () => Date.now(),
       onState: (state) => this.tell(state),
       onGrown: () => this.notifier.grown(id),
@@ -365,6 +351,7 @@ class DockerEngine {
         if (this.boxes.get(id) === box || !this.closed.signal.aborted) await this.finished.write(state);
       },
       onEnded: () => {
+        this.orgLogs.ended(id);
         if (this.boxes.get(id) === box) this.boxes.delete(id);
         clearTimeout(this.kills.get(id));
         this.kills.delete(id);
@@ -417,6 +404,7 @@ class DockerEngine {
           .catch((error: unknown) => this.log.warn({}, `${id}: ${(error as Error).message}`));
       }),
     );
+    void this.orgLogs.findStored(this.closed.signal).catch((error: Error) => this.log.warn({}, error.message));
   }
 
   /** Whatever its first process does, the box ends. */

@@ -49,7 +49,12 @@ export interface NamespacesOptions {
   readonly egressAllow?: readonly string[] | undefined;
   /** See `runner/settings.ts`; a runner that already runs keeps the settings it was started with. */
   readonly runner?:
-    | Partial<Pick<RunnerSettings, 'isolation' | 'idleSeconds' | 'maxLive' | 'maxKept' | 'diskSeconds' | 'spares'>>
+    | Partial<
+        Pick<
+          RunnerSettings,
+          'isolation' | 'idleSeconds' | 'maxLive' | 'maxKept' | 'diskSeconds' | 'spares' | 'orgLogBytes'
+        >
+      >
     | undefined;
 }
 

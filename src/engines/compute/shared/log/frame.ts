@@ -1,7 +1,7 @@
 /**
  * The form of a log on disk: segments of frames, one frame per line (or per piece of a long line). Pure.
  *
- * Segment: a head of 24 bytes (magic, lines and bytes of this log that lie before it), then frames.
+ * Segment: a head of 24 bytes (magic, number of the org, lines and bytes of this log that lie before it), then frames.
  * Frame: a head of 12 bytes (length, stream, flags, time), the bytes, and the length again. Little endian. A frame that is cut
  * at the end of a file is one that is still being written; so frames are only found from the beginning of a segment on.
  */
@@ -28,6 +28,8 @@ export interface Frame extends LogLine {
 }
 
 export interface SegmentHead {
+  /** Number of the org whose log it is (`org-logs.ts`); 0 in segments of older programs. */
+  readonly owner: number;
   readonly lines: number;
   readonly bytes: number;
 }
@@ -35,6 +37,7 @@ export interface SegmentHead {
 export function writeSegmentHead(head: SegmentHead): Buffer {
   const buffer = Buffer.alloc(SEGMENT_HEAD);
   buffer.writeUInt32LE(MAGIC, 0);
+  buffer.writeUInt32LE(head.owner, 4);
   buffer.writeDoubleLE(head.lines, 8);
   buffer.writeDoubleLE(head.bytes, 16);
   return buffer;
@@ -43,7 +46,7 @@ export function writeSegmentHead(head: SegmentHead): Buffer {
 /** Undefined when the bytes are not the head of a segment. */
 export function readSegmentHead(buffer: Buffer): SegmentHead | undefined {
   if (buffer.length < SEGMENT_HEAD || buffer.readUInt32LE(0) !== MAGIC) return undefined;
-  return { lines: buffer.readDoubleLE(8), bytes: buffer.readDoubleLE(16) };
+  return { owner: buffer.readUInt32LE(4), lines: buffer.readDoubleLE(8), bytes: buffer.readDoubleLE(16) };
 }
 
 /** The caller has made sure of the room, which `writeUInt32LE` would check again for each line. */

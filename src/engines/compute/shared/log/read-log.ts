@@ -1,7 +1,7 @@
 /**
  * Reads one container's log from its segments: from the beginning, from the last so many lines, or from a time;
- * and on to what is written meanwhile. The runner writes, this reads, nobody locks: a frame counts once it is complete, and a
- * segment that vanishes under a slow reader is told of by a system line, as is what was cut before the first.
+ * and on to what is written meanwhile. The runner writes, this reads, nobody locks: a frame counts once it is complete, and where
+ * segments were cut, before the first or under a slow reader, a system line says so: the head of the next one tells of more bytes than were read.
  *
  * I10: one chunk is in memory, also while the last lines are looked for, and each is read when the pace allows it. What is noted of chunks
  * where lines are looked for is two numbers of each.
@@ -10,12 +10,23 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import type { LogLine, LogPace } from '../../contract/engine.js';
 import { segmentsOf, type Segment } from './append.js';
-import { frameSize, frameTime, isPartial, readFrame, readSegmentHead, SEGMENT_HEAD } from './frame.js';
+import {
+  FRAME_OVERHEAD,
+  frameSize,
+  frameTime,
+  isPartial,
+  readFrame,
+  readSegmentHead,
+  SEGMENT_HEAD,
+  type SegmentHead,
+} from './frame.js';
 
 /** Bytes read at once; every frame fits. */
 const READ = 64 * 1024;
 /** Reads as fast as the disk gives. */
 const UNPACED: LogPace = { begin: () => turnOfLoop(), end: () => Promise.resolve() };
+
+const NO_HEAD: SegmentHead = { owner: 0, lines: 0, bytes: 0 };
 
 /** Where a reader stands. `segment` undefined: nothing was read yet. */
 export class LogReader {
@@ -25,6 +36,9 @@ export class LogReader {
   private file: FileHandle | undefined;
   private segment: number | undefined;
   private at = 0;
+  private head: SegmentHead = NO_HEAD;
+  /** Bytes of output up to there, at the least. */
+  private passed = 0;
   /** Another segment comes after this one, which therefore grows no more. */
   private hasLater = false;
 
@@ -43,7 +57,10 @@ export class LogReader {
       const found = await findTail(segment, wanted, this.pace, signal);
       await this.enter(segment, found.at);
       wanted = found.wanted;
-      if (wanted <= 0) return;
+      if (wanted > 0) continue;
+      // What lies before is not asked for, cut or not.
+      this.passed = this.head.bytes + this.at - SEGMENT_HEAD;
+      return;
     }
   }
 
@@ -63,17 +80,27 @@ export class LogReader {
 
   /** One chunk of lines. False: there is no more. */
   private async *chunk(since = Number.NEGATIVE_INFINITY): AsyncGenerator<LogLine, boolean> {
-    if (this.file === undefined && !(yield* this.next())) return false;
-    const chunk = await readChunk(this.file as FileHandle, this.at);
+    if (this.file === undefined && !(await this.next())) return false;
+    yield* this.whatWasCut();
+    const file = this.file as FileHandle;
+    const chunk = await readChunk(file, this.at);
     let used = 0;
     for (let size = frameSize(chunk, 0); size !== undefined; size = frameSize(chunk, used)) {
       const frame = frameTime(chunk, used) < since ? undefined : readFrame(chunk, used);
       used += size;
       this.at += size;
+      this.passed += size - FRAME_OVERHEAD;
       // A copy: a line that is kept keeps no chunk.
       if (frame) yield { stream: frame.stream, time: frame.time, data: Buffer.from(frame.data) };
     }
     if (used > 0) return true;
+    const head = await readHead(file);
+    if (head !== undefined && head.bytes > this.passed) {
+      // It was cut meanwhile (`cut-log.ts`).
+      this.head = head;
+      this.at = SEGMENT_HEAD;
+      return true;
+    }
     if (this.hasLater) {
       await this.leave();
       return true;
@@ -84,45 +111,41 @@ export class LogReader {
     return this.hasLater;
   }
 
-  /** Opens the segment after the present one; false when there is none. Yields what was cut on the way. */
-  private async *next(): AsyncGenerator<LogLine, boolean> {
-    const before = this.segment;
+  /** Opens the segment after the present one; false when there is none. */
+  private async next(): Promise<boolean> {
+    const before = this.segment ?? -1;
     for (;;) {
       const segments = await segmentsOf(this.directory, this.container);
-      const segment = segments.find(({ number }) => number > (before ?? -1));
+      const segment = segments.find(({ number }) => number > before);
       if (segment === undefined) return false;
-      const head = await this.enter(segment, SEGMENT_HEAD);
-      if (head === undefined) continue;
-      if (head.bytes > 0 && (before === undefined || segment.number > before + 1)) {
-        yield {
-          stream: 'system',
-          time: Date.now(),
-          data: Buffer.from(
-            `[the log is longer than is kept: everything before line ${head.lines + 1} (${head.bytes} bytes) was cut]\n`,
-          ),
-        };
-      }
-      return true;
+      if (await this.enter(segment, SEGMENT_HEAD)) return true;
     }
   }
 
-  /** Undefined when the segment vanished meanwhile, or has no head yet. */
-  private async enter(segment: Segment, at: number): Promise<{ lines: number; bytes: number } | undefined> {
+  private *whatWasCut(): Generator<LogLine> {
+    const { lines, bytes } = this.head;
+    if (bytes <= this.passed) return;
+    this.passed = bytes;
+    const words = `everything before line ${lines + 1} (${bytes} bytes) was cut: this log, or those of its org together, are longer than is kept`;
+    yield { stream: 'system', time: Date.now(), data: Buffer.from(`[${words}]\n`) };
+  }
+
+  /** False when the segment vanished meanwhile. */
+  private async enter(segment: Segment, at: number): Promise<boolean> {
     await this.leave();
     const file = await openIfThere(segment.path);
-    if (file === undefined) return undefined;
-    const buffer = Buffer.alloc(SEGMENT_HEAD);
-    const { bytesRead } = await file.read(buffer, 0, SEGMENT_HEAD, 0);
-    const head = bytesRead === SEGMENT_HEAD ? readSegmentHead(buffer) : { lines: 0, bytes: 0 };
+    if (file === undefined) return false;
+    const head = await readHead(file);
     if (head === undefined) {
       await file.close();
       throw new Error('broken log');
     }
     this.file = file;
     this.segment = segment.number;
+    this.head = head;
     this.hasLater = false;
     this.at = Math.max(at, SEGMENT_HEAD);
-    return head;
+    return true;
   }
 
   private async leave(): Promise<void> {
@@ -192,6 +215,13 @@ async function readChunk(file: FileHandle, at: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(READ);
   const { bytesRead } = await file.read(buffer, 0, READ, at);
   return buffer.subarray(0, bytesRead);
+}
+
+/** One that is not written yet tells of nothing. Undefined: this is no segment. */
+async function readHead(file: FileHandle): Promise<SegmentHead | undefined> {
+  const buffer = Buffer.alloc(SEGMENT_HEAD);
+  const { bytesRead } = await file.read(buffer, 0, SEGMENT_HEAD, 0);
+  return bytesRead === SEGMENT_HEAD ? readSegmentHead(buffer) : NO_HEAD;
 }
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {

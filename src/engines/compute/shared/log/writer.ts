@@ -1,23 +1,23 @@
 /**
- * Writes one container's log: cuts what the program prints into lines with stream and time, appends them to
- * segment files, and rotates.
+ * Writes one container's log: cuts what the program prints into lines with stream and time, and appends them to
+ * segment files (`segments.ts`).
  *
  * Bounds (I10): at most `logBytes` on disk (segments of a quarter each; the oldest is deleted when a fifth begins, and each
- * segment's head says how much of the log lies before it, so a reader can tell what was cut). At most PENDING bytes in
+ * segment's head says how much of the log lies before it, so a reader can tell what was cut), and less where the logs of its org take too
+ * much together (`org-logs.ts`, by `cut`). At most PENDING bytes in
  * memory: while more wait for the disk, `feed` answers false and the caller stops reading the program's pipe, which stops the
  * program once the pipe is full. At most TURN_LINES lines of it are taken in one turn of the event loop. Nothing is opened before the first byte, so silent work costs no file.
  * What a failed write (a full disk) leaves is held, HELD bytes of it, and written when it can be: with the next output, and every few seconds
  * without any. What comes beyond that is dropped and counted, and a system line in its place says so. A program never waits for it;
  * the end of the work does (`complete`), as long as its patience lasts.
  */
-import { close as closeCallback, mkdir, open, unlink, write } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { LogLine } from '../../contract/engine.js';
 import { machineFault } from '../machine-fault.js';
 import { Retry, type Patience } from '../retry.js';
 import { GROUP, merge, type Group } from './groups.js';
-import { FRAME_OVERHEAD, MAX_PIECE, SEGMENT_HEAD, writeFrame, writeSegmentHead } from './frame.js';
+import type { LiveLog, WorkLogSpace } from './org-logs.js';
+import { SEGMENTS, Segments } from './segments.js';
+import { FRAME_OVERHEAD, MAX_PIECE, writeFrame } from './frame.js';
 
 /** Bytes that wait for the disk before the program is made to wait. */
 const PENDING = 256 * 1024;
@@ -27,7 +27,6 @@ const HELD = 256 * 1024;
 const AGAIN_MS = 2_000;
 /** A line without its newline (a prompt, a progress bar) is shown after this long. */
 const PARTIAL_MS = 200;
-const SEGMENTS = 4;
 /** Lines of one log that are taken in one turn of the event loop: a program that prints empty lines costs most, and others wait meanwhile. */
 const TURN_LINES = 2_048;
 /** The least a segment may hold: a group and its head. Logs bounded to less than four of these take this much. */
@@ -35,12 +34,6 @@ const MIN_SEGMENT = GROUP + 1024;
 
 /** Frames are made here, for all logs: a group is complete before the next one begins. */
 const scratch = Buffer.allocUnsafe(GROUP);
-
-const mkdirs = promisify(mkdir);
-const opens = promisify(open);
-const closes = promisify(closeCallback);
-const unlinks = promisify(unlink);
-const writes = promisify(write) as (fd: number, buffer: Buffer) => Promise<{ bytesWritten: number }>;
 
 type Source = 'stdout' | 'stderr';
 
@@ -52,21 +45,13 @@ interface Untaken {
   from: number;
 }
 
-/** The disk took less than it was given, which it does when it is full. */
-class NoRoom extends Error {
-  readonly code = 'ENOSPC';
-}
+/** Of a log that counts nowhere. */
+const UNCOUNTED: WorkLogSpace = { owner: 0, began: () => undefined, left: () => undefined, changed: () => undefined };
 
-export function segmentName(container: string, segment: number): string {
-  return `${container}.${segment}.log`;
-}
-
-export class LogWriter {
-  private readonly directory: string;
-  private readonly container: string;
-  private readonly segmentBytes: number;
+export class LogWriter implements LiveLog {
   private readonly now: () => number;
   private readonly onGrown: () => void;
+  private readonly segments: Segments;
 
   /** Per stream, bytes that wait for their newline. */
   private readonly unfinished: Record<Source, Buffer[]> = { stdout: [], stderr: [] };
@@ -82,11 +67,9 @@ export class LogWriter {
   private writing: Promise<void> | undefined;
   private readonly paused: (() => void)[] = [];
 
-  private fd: number | undefined;
-  private segment = 0;
-  private segmentSize = 0;
-  private linesBefore = 0;
-  private bytesBefore = 0;
+  private cutAsked = false;
+  /** Bytes, since it began. */
+  private cutBytes = 0;
   /** What could not be written, in order. */
   private held: Group[] = [];
   private heldBytes = 0;
@@ -95,21 +78,30 @@ export class LogWriter {
   private lost = 0;
   private trouble: unknown;
   private againTimer: NodeJS.Timeout | undefined;
-  private touched = false;
   private over = false;
   private ending: Promise<void> | undefined;
 
-  constructor(directory: string, container: string, logBytes: number, now: () => number, onGrown: () => void) {
-    this.directory = directory;
-    this.container = container;
-    this.segmentBytes = Math.max(MIN_SEGMENT, Math.floor(logBytes / SEGMENTS));
+  constructor(
+    directory: string,
+    container: string,
+    logBytes: number,
+    now: () => number,
+    onGrown: () => void,
+    space = UNCOUNTED,
+  ) {
+    const segmentBytes = Math.max(MIN_SEGMENT, Math.floor(logBytes / SEGMENTS));
+    this.segments = new Segments({ directory, container, segmentBytes, space, log: this });
     this.now = now;
     this.onGrown = onGrown;
   }
 
   /** Nothing was ever written, so there is no file. */
   get silent(): boolean {
-    return !this.touched;
+    return !this.segments.touched;
+  }
+
+  get size(): number {
+    return this.segments.size;
   }
 
   /** Nothing waits for the disk to take it. */
@@ -182,13 +174,24 @@ export class LogWriter {
     await this.close();
   }
 
+  /** Takes all of it off the disk, of a log that nobody wants any more. */
+  async remove(): Promise<void> {
+    await this.giveUp();
+    await this.segments.remove();
+  }
+
+  /** Takes the segments before the newest off the disk, or the newest where it is the only one. What comes later goes on in the log. */
+  async cut(): Promise<number> {
+    const before = this.cutBytes;
+    this.cutAsked = true;
+    await this.tryAgain();
+    return this.cutBytes - before;
+  }
+
   private async close(): Promise<void> {
     clearTimeout(this.againTimer);
     this.againTimer = undefined;
-    const { fd } = this;
-    this.fd = undefined;
-    // All is in it by now.
-    if (fd !== undefined) await closes(fd).catch(() => undefined);
+    await this.segments.close();
   }
 
   private async tryAgain(): Promise<void> {
@@ -310,6 +313,7 @@ export class LogWriter {
     do {
       const batch = this.queue;
       this.queue = [];
+      await this.cutNow();
       await this.writeHeld();
       for (const group of merge(batch)) {
         const { length } = group.frames;
@@ -319,11 +323,17 @@ export class LogWriter {
       }
       this.onGrown();
       if (this.queuedBytes < PENDING) this.goOn();
-    } while (this.queue.length > 0);
+    } while (this.queue.length > 0 || this.cutAsked);
     this.writing = undefined;
     clearTimeout(this.againTimer);
     this.againTimer = this.isWhole ? undefined : setTimeout(() => void this.tryAgain(), AGAIN_MS).unref();
     if (this.over && this.isWhole) await this.close();
+  }
+
+  private async cutNow(): Promise<void> {
+    if (!this.cutAsked) return;
+    this.cutAsked = false;
+    this.cutBytes += await this.segments.cut(this.held[0]?.begun !== true);
   }
 
   /** As much as the disk takes; what was dropped behind it is told of then. */
@@ -365,55 +375,11 @@ export class LogWriter {
   /** False: not all of it could be written, and the rest is left in the group. */
   private async append(group: Group): Promise<boolean> {
     try {
-      if (!group.begun) await this.openSegment(group.frames.length);
-      while (group.frames.length > 0) {
-        const { bytesWritten } = await writes(this.fd as number, group.frames);
-        if (bytesWritten === 0) throw new NoRoom();
-        group.begun = true;
-        group.frames = group.frames.subarray(bytesWritten);
-        this.segmentSize += bytesWritten;
-      }
+      await this.segments.append(group);
+      return true;
     } catch (error) {
       this.trouble = error;
       return false;
-    }
-    this.linesBefore += group.lines;
-    this.bytesBefore += group.bytes;
-    return true;
-  }
-
-  private async openSegment(bytes: number): Promise<void> {
-    if (this.fd === undefined) {
-      this.touched = true;
-      await mkdirs(this.directory, { recursive: true, mode: 0o700 });
-      await this.rotate();
-    } else if (this.segmentSize + bytes > this.segmentBytes) await this.rotate();
-  }
-
-  private async rotate(): Promise<void> {
-    if (this.fd !== undefined) {
-      const { fd } = this;
-      this.fd = undefined;
-      this.segment++;
-      await closes(fd);
-    }
-    const path = join(this.directory, segmentName(this.container, this.segment));
-    const fd = await opens(path, 'w', 0o600);
-    try {
-      const head = writeSegmentHead({ lines: this.linesBefore, bytes: this.bytesBefore });
-      if ((await writes(fd, head)).bytesWritten < SEGMENT_HEAD) throw new NoRoom();
-    } catch (error) {
-      await closes(fd);
-      // A segment without its head is no log.
-      await unlinks(path).catch(() => undefined);
-      throw error;
-    }
-    this.fd = fd;
-    this.segmentSize = SEGMENT_HEAD;
-    if (this.segment >= SEGMENTS) {
-      const oldest = join(this.directory, segmentName(this.container, this.segment - SEGMENTS));
-      // Already gone is what we want.
-      await unlinks(oldest).catch(() => undefined);
     }
   }
 }
