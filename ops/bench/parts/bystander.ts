@@ -97,6 +97,8 @@ export const bystander: Part = {
           TROUPE_WEBHOOK_CA: receiver.caFile,
           TROUPE_WEBHOOK_ALLOW: '127.0.0.0/8',
           TROUPE_EGRESS_ALLOW: '127.0.0.1/32',
+          // More than an org has by itself: what they take is to be measured, not the refusal.
+          TROUPE_QUOTA_WEBHOOK_ENDPOINTS: String(ENDPOINTS + 1),
           // Those of the service, not of the bench: they are part of what is measured.
           TROUPE_KEY_REQUESTS_PER_SECOND: '',
           TROUPE_ORG_REQUESTS_PER_SECOND: '',
