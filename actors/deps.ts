@@ -81,6 +81,8 @@ export interface ActorSettings {
   readonly mostOfKind: ReadonlyMap<string, number>;
   /** How much of a machine the work of one org may hold at once, in percent (1 to 100). */
   readonly orgMachinePercent: number;
+  /** How long work goes on after what is paid, while nobody renews its hold. */
+  readonly unfundedGraceMs: number;
   readonly mailboxLimit: number;
   /** Idle time after which an actor is let go. */
   readonly passivateAfterMs: number;

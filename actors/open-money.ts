@@ -13,6 +13,7 @@ import { openProjection } from './money/projection.js';
 import { renewHolds } from './money/renewals.js';
 import { openWaitingWork } from './money/waiting-work.js';
 import type { ObjectsPart } from './open-objects.js';
+import type { WorkPart } from './open-work.js';
 import { delay } from './wait.js';
 
 /** Longest wait for a round that is under way when all of it ends (ms). */
@@ -23,6 +24,7 @@ export type MoneyPart = ReturnType<typeof openMoney>;
 export function openMoney(
   { ledger, clock, mail, observe, stopping }: ActorsDeps,
   { committer, router, read, runHistory }: Pick<ObjectsPart, 'committer' | 'router' | 'read' | 'runHistory'>,
+  { fundedTimes }: Pick<WorkPart, 'fundedTimes'>,
 ) {
   const { send } = router;
   const onProblem = (what: string) => (message: string) => observe.problem('the ledger', `${what}: ${message}`);
@@ -50,6 +52,7 @@ export function openMoney(
                 refused: waiting.takeRefused,
                 ledger: committer.ledger,
                 send,
+                fund: fundedTimes.note,
                 clock,
               },
               onProblem: onProblem('holds are not renewed'),
@@ -61,6 +64,7 @@ export function openMoney(
         projection.run(stopping),
         sendNotices({ rows: ledger, send, onProblem: onProblem('Budgets are not told') }, stopping),
         showCredits({ rows: ledger, send, onProblem: onProblem('CreditGrants are not shown') }, stopping),
+        fundedTimes.run(stopping),
         runHistory?.run(stopping),
         sendMails(
           {

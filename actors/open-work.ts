@@ -10,6 +10,7 @@ import { clientEngine } from './work/client-engine.js';
 import { openCommands } from './work/commands.js';
 import { openDetached } from './work/detached.js';
 import { openFiles } from './work/files/open.js';
+import { openFundedTimes } from './work/funded-times.js';
 import { openReports, type ReportDelivery } from './work/reports.js';
 import { openRunning } from './work/running.js';
 import { openTools } from './work/tools.js';
@@ -65,6 +66,7 @@ export function openWork(deps: ActorsDeps, { read, router, nextChange }: Objects
     deps: { ...order, attempts, reports, deliver, tell: router.tell } satisfies WorkDeps,
     attempts,
     tools,
+    fundedTimes: openFundedTimes({ engine, attempts, clock, graceMs: deps.settings.unfundedGraceMs, onProblem }),
     running: openRunning({ attempts, router, read }),
     commands: openCommands(attaching),
     files: openFiles(attaching),

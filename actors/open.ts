@@ -68,7 +68,7 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const { clock, settings } = deps;
   const objects = await openObjects(deps);
   const work = openWork(deps, objects);
-  const money = openMoney(deps, objects);
+  const money = openMoney(deps, objects, work);
   const effects = await openEffects(deps, objects, work, money);
   const { registry, router, supervision, committer, hub, cache } = objects;
   objects.refusedHolds.start(router, deps.stopping);

@@ -24,6 +24,13 @@ export const MONEY_SETTINGS = {
     usd,
     'Credits that the first org is given, once, at the first start; 0 gives none. What is given stays when this changes.',
   ),
+  unfundedGraceSeconds: setting(
+    'TROUPE_UNFUNDED_GRACE',
+    'seconds',
+    '900',
+    integer(1, 604_800),
+    'How long work under a Budget that blocks, a cap or a prepaid wallet goes on after the time that it holds money for, while the service or its database is away and nobody renews its hold. Then its engine stops it gracefully by itself, and a service that comes back begins it anew if there is money. That time is charged to nobody, since no limit may be passed: longer costs the operator more, shorter ends work in shorter outages. Other work goes on without end.',
+  ),
   ledgerAuditSeconds: setting(
     'TROUPE_LEDGER_AUDIT_SECONDS',
     'seconds',

@@ -46,7 +46,7 @@ export const startWorkEffect: LaterEffectDefinition<'StartWork', WorkDeps> = {
   laneOf,
   async run(row, effect, deps, { signal, pool }) {
     if (!(await isWanted(row, deps))) return DONE;
-    deps.attempts.begin(row.uid, row.address);
+    deps.attempts.begin(row.uid, row.address, effect.epoch);
     return startWork(row, effect, deps, signal, pool);
   },
 };

@@ -1,7 +1,7 @@
 /**
  * Renews holds when they are due: each second those whose time has come are charged until now and get money for the time ahead, in groups,
  * through the ledger alone. Holds that a new or lowered Budget binds are renewed at once (`rebound-holds.ts`). So a renewal wakes no actor. The Attempt that holds hears of it only when its money ends (`FundingRefused`), or
- * comes back (`FundingRestored`). Blocks, on which requests
+ * comes back (`FundingRestored`). Its engine hears each time until when it is paid (`work/funded-times.ts`). Blocks, on which requests
  * to models draw, get their parts of a new month and of a new Budget here as well; of them nobody is told, since the next draw says what they have.
  *
  * Nothing is lost in a crash: the time of renewal is in the hold's row, and a refused hold is tried again when its counter has more
@@ -42,6 +42,8 @@ export interface RenewalDeps {
   refused(): DueHolds;
   readonly ledger: Committer['ledger'];
   readonly send: MessageRouter['send'];
+  /** Says until when the work of this hold's owner is paid (ms); undefined: nothing limits it. */
+  fund(uid: string, until: number | undefined): void;
   readonly clock: Clock;
   onProblem(message: string): void;
 }
@@ -64,6 +66,8 @@ export function renewHolds(deps: RenewalDeps, stopping: AbortSignal): Promise<vo
 
   function note(org: string, hold: DueHold, result: OperationResult): void {
     if (result.outcome !== 'Applied' || isBlock(hold.key)) return;
+    if (result.fundedUntil !== undefined)
+      deps.fund(hold.owner.uid, result.limited === true ? result.fundedUntil : undefined);
     const id = `${org}/${hold.key}`;
     const message = messageOf(hold, result);
     if (message === undefined || !isNews(message, told.get(id))) return;

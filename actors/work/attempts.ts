@@ -16,7 +16,7 @@ import type { Objects } from '../../storage/store.js';
 export const ATTEMPT = 'Attempt';
 
 export type FoundAttempt =
-  | { readonly found: 'Live'; readonly address: Address }
+  | { readonly found: 'Live'; readonly address: Address; readonly epoch: number }
   /** It had its end already: the report is late. */
   | { readonly found: 'Ended' }
   /** The Attempt no longer exists. */
@@ -30,7 +30,7 @@ export interface Recalled {
 }
 
 export interface Attempts {
-  begin(uid: string, address: Address): void;
+  begin(uid: string, address: Address, epoch: number): void;
   end(uid: string): void;
   find(uid: string): FoundAttempt;
   /** `held`: Attempts that something outside of the service holds. Answers those whose work should be on the engine. */
@@ -44,17 +44,17 @@ export interface Attempts {
 const MAX_ENDED = 20_000;
 
 export function openAttempts(): Attempts {
-  const live = new Map<string, Address>();
+  const live = new Map<string, { readonly address: Address; readonly epoch: number }>();
   const ended = new LRUCache<string, true>({ max: MAX_ENDED });
   return {
-    begin: (uid, address) => void live.set(uid, address),
+    begin: (uid, address, epoch) => void live.set(uid, { address, epoch }),
     end(uid) {
       live.delete(uid);
       ended.set(uid, true);
     },
     find(uid) {
-      const address = live.get(uid);
-      if (address) return { found: 'Live', address };
+      const known = live.get(uid);
+      if (known) return { found: 'Live', ...known };
       return { found: ended.has(uid) ? 'Ended' : 'None' };
     },
     async recall(held, { objects }, stopping) {
@@ -63,11 +63,12 @@ export function openAttempts(): Attempts {
         if (stopping.aborted) break;
         const stored = await objects.read(address);
         if (!stored) continue;
-        live.set(stored.uid, address);
         const attempt = decodeObject(stored.body) as ApiObject<{ epoch: number }, { phase?: string }>;
+        const { epoch } = attempt.spec;
+        live.set(stored.uid, { address, epoch });
         const { phase } = attempt.status;
         if (phase !== 'Provisioning' && phase !== 'Running') continue;
-        working.push({ uid: stored.uid, address, epoch: attempt.spec.epoch });
+        working.push({ uid: stored.uid, address, epoch });
       }
       return working;
     },

@@ -100,6 +100,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
         ['Budget', config.quotaBudgets],
       ]),
       orgMachinePercent: config.quotaMachinePercent,
+      unfundedGraceMs: config.unfundedGraceSeconds * 1_000,
       mailboxLimit: config.mailboxMessages,
       passivateAfterMs: config.passivationSeconds * 1_000,
     },

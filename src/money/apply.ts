@@ -151,7 +151,7 @@ function renew(book: Book, hold: Hold, now: number): OperationResult {
     const next = { ...charged, parts, squeezed, refusal: undefined, fundedIn };
     book.setHold(hold.key, next);
     const funding = hold.refusal === undefined ? undefined : 'Restored';
-    return { outcome: 'Applied', fundedUntil: fundedUntil(next), funding };
+    return { outcome: 'Applied', fundedUntil: fundedUntil(next), funding, limited: isLimited(book, next) };
   }
   const { refusal, parts } = renewal;
   const next = {
@@ -162,7 +162,11 @@ function renew(book: Book, hold: Hold, now: number): OperationResult {
   };
   book.setHold(hold.key, next);
   const funding = hold.refusal === undefined ? 'Refused' : undefined;
-  return { outcome: 'Applied', fundedUntil: fundedUntil(next), refusal, funding };
+  return { outcome: 'Applied', fundedUntil: fundedUntil(next), refusal, funding, limited: true };
+}
+
+function isLimited(book: Book, { parts }: Hold): true | undefined {
+  return parts.some(({ counter }) => availableOn(book, counter) !== undefined) || undefined;
 }
 
 function release(book: Book, hold: Hold, until: number, byService: readonly Segment[]): void {

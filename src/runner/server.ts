@@ -297,6 +297,9 @@ export class RunnerServer {
       case 'stop':
         await works.fence(epoch);
         return works.stop(request.work, request.graceSeconds);
+      case 'fund':
+        await works.fence(epoch);
+        return works.fund(request.times);
       case 'remove':
         await works.fence(epoch);
         return works.remove(request.work, request.logs);

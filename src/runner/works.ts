@@ -151,6 +151,13 @@ export class Works {
     if (entry?.kind === 'live') entry.work.stop(graceSeconds * 1000);
   }
 
+  fund(times: readonly { readonly work: string; readonly seconds: number | null }[]): void {
+    for (const { work, seconds } of times) {
+      const entry = this.entries.get(work);
+      if (entry?.kind === 'live') entry.work.fundedTime.set(seconds === null ? undefined : seconds * 1000);
+    }
+  }
+
   async remove(id: string, logs: boolean): Promise<void> {
     if (!isPlainName(id)) return;
     const entry = this.entries.get(id);

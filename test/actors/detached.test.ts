@@ -42,7 +42,7 @@ function open(t: { teardown(release: () => void): void }, owned = true) {
     stopping: stop.signal,
   });
   const detached = openDetached({
-    attempts: { find: (uid) => (uid === 'a-1' ? { found: 'Live', address: ATTEMPT } : { found: 'None' }) },
+    attempts: { find: (uid) => (uid === 'a-1' ? { found: 'Live', address: ATTEMPT, epoch: 1 } : { found: 'None' }) },
     activity,
     read: async () => attempt(owned),
     onProblem(message) {

@@ -18,7 +18,7 @@ test('an output that can never be kept does not keep the end of its work from be
   const told = new Promise<WorkReport>((resolve) => {
     const reports = openReports({
       engine,
-      attempts: { find: () => ({ found: 'Live', address: THING }) },
+      attempts: { find: () => ({ found: 'Live', address: THING, epoch: 1 }) },
       async deliver(_address, _uid, report) {
         resolve(report);
         return 'Done';
@@ -56,7 +56,7 @@ for (const { title, vital, after, outcome } of [
     const told = new Promise<WorkReport>((resolve) => {
       const reports = openReports({
         engine,
-        attempts: { find: () => ({ found: 'Live', address: THING }) },
+        attempts: { find: () => ({ found: 'Live', address: THING, epoch: 1 }) },
         async deliver(_address, _uid, report) {
           if (report.report === 'Saving') saving.push(report.error);
           else resolve(report);
@@ -93,7 +93,7 @@ test('an Attempt that is parked when its work is found to be lost hears of it wh
   const told = new Promise<WorkReport>((resolve) => {
     const reports = openReports({
       engine,
-      attempts: { find: () => ({ found: 'Live', address: THING }) },
+      attempts: { find: () => ({ found: 'Live', address: THING, epoch: 1 }) },
       async deliver(_address, _uid, report) {
         const answer = answers[asked++] ?? 'Done';
         if (answer === 'Done') resolve(report);

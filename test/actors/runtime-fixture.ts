@@ -108,6 +108,7 @@ export async function openRuntime(
       attemptsPerOrg: 10_000,
       mostOfKind: new Map(),
       orgMachinePercent: 100,
+      unfundedGraceMs: 900_000,
       passivateAfterMs: settings.passivateAfterMs ?? 60_000,
     },
     stopping: stopping.signal,

@@ -2,6 +2,7 @@
  * What becomes of running work when its money ends, and when there is money again, at a running service with a steep price book: everything
  * costs 1 USD a second, holds last for 3 seconds and have 5 more for a graceful end, so a first hold is 8 USD.
  */
+import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { ATTEMPTS, JOBS, sh, SMALL } from '../jobs/jobs.js';
 import { SANDBOXES } from '../sandboxes/sandboxes.js';
+import { isListed } from '../support/proc.js';
 import { PIPELINES, SWEEPS } from '../parents/parents.js';
 
 const BUDGETS = path('budgets', '');
@@ -37,7 +39,7 @@ test.before(async (t) => {
   t.timeout(120_000);
   const book = join(prices, 'pricebook.yaml');
   writeFileSync(book, STEEP);
-  service = await startRunning(undefined, { env: { TROUPE_PRICEBOOK: book } });
+  service = await startRunning(undefined, { env: { TROUPE_PRICEBOOK: book, TROUPE_UNFUNDED_GRACE: '5' } });
   owner = service.client();
 });
 test.after.always(async () => {
@@ -111,6 +113,28 @@ test.serial('work that waits for money is woken by the process that comes after 
   await once(`${JOBS}/kept`, 'ends', phaseIs('Succeeded'));
   t.is((await attempts('svc.dev/job=kept')).length, 2);
 });
+
+test.serial(
+  'work of which no service says that it is paid any longer ends by itself, and begins anew when one comes back',
+  async (t) => {
+    const name = `away${randomInt(1e9)}`;
+    const command = sh(
+      `trap "echo asked; exit 0" TERM; if [ "$SVC_EPOCH" -gt 1 ]; then exit 0; fi; cp "$(command -v sleep)" ${name}; while :; do ./${name} 0.1; done`,
+    );
+    await budget('away', '30');
+    await post(JOBS, 'Job', 'away', { command, resources: SMALL }, { labels: { team: 'away' } });
+    await once(`${JOBS}/away`, 'is paid further', (job) => Number(valueAt(job, 'status', 'cost', 'totalUSD')) > 1);
+    await service.kill();
+    t.true(isListed(name), 'it goes on at first');
+    await until('it has ended', () => !isListed(name), LONG_MS);
+    await service.start();
+    await once(`${JOBS}/away`, 'ends', phaseIs('Succeeded'));
+    const [first, second] = await attempts('svc.dev/job=away');
+    t.deepEqual([outcomeOf(first), outcomeOf(second)], ['Failed FundingUnknown', 'Succeeded Completed']);
+    t.is(textAt(first, 'status', 'interruption', 'trigger'), 'Funding');
+    await isWithin(t, `${BUDGETS}/away`, 30);
+  },
+);
 
 test('a Job whose Budget is used up ends gracefully, waits, and goes on when the Budget is raised', async (t) => {
   await budget('job', '20');

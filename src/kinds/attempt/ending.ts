@@ -6,9 +6,11 @@ import type { WorkReport } from '../report.js';
 import { releaseHold } from './billing.js';
 import { removeWork, stopWaiting, tellOwner } from './effects.js';
 import { endedUnfunded } from './funding.js';
-import { whoseFault } from './faults.js';
+import { whoseFault, type FaultReason } from './faults.js';
 import type { AttemptPhase, AttemptStatus } from './schema.js';
 import { next, type AttemptPrivate, type This, type Written } from './state.js';
+
+const FUNDING_UNKNOWN: FaultReason = 'FundingUnknown';
 
 /** What became of the work. */
 export type Verdict = {
@@ -82,7 +84,9 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     ...(exitCode !== undefined && { exitCode }),
     ...(signal !== undefined && { signal }),
     ...(acquired !== undefined && { actual: { costUSD: '0.00', ...status.actual, hours: hours(acquired, time) } }),
-    ...(lost && { interruption: interruption(status, 'HeartbeatLoss', time) }),
+    ...(lost && {
+      interruption: interruption(status, reason === FUNDING_UNKNOWN ? 'Funding' : 'HeartbeatLoss', time),
+    }),
     ...(shortfall !== undefined && { interruption: interruption(status, 'Funding', time) }),
     timings: { ...status.timings, finishedTime },
   };

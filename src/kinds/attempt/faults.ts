@@ -28,6 +28,8 @@ const WHOSE = {
   /** No engine, no place, no journal. */
   Unavailable: 'Machine',
   RunnerLost: 'Machine',
+  /** The service did not say that it is paid any longer: it was away, or its database. */
+  FundingUnknown: 'Machine',
   NodeLost: 'Machine',
   /** Of effects: what was tried again and again, and what the service itself did wrong. */
   RetriesExhausted: 'Machine',

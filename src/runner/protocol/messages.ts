@@ -71,6 +71,12 @@ export type Request =
   | { readonly id: number; readonly op: 'facts' }
   | { readonly id: number; readonly op: 'start'; readonly order: WireOrder }
   | { readonly id: number; readonly op: 'stop'; readonly work: string; readonly graceSeconds: number }
+  /** A runner of an earlier program refuses it, and lets work go on. */
+  | {
+      readonly id: number;
+      readonly op: 'fund';
+      readonly times: readonly { readonly work: string; readonly seconds: number | null }[];
+    }
   | { readonly id: number; readonly op: 'remove'; readonly work: string; readonly logs: boolean }
   | { readonly id: number; readonly op: 'list' }
   /** Sends state events from now on; the answer carries everything that is there. */

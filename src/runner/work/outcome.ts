@@ -21,7 +21,7 @@ export type Outcome =
 
 /** Why the runner itself ended the work; the first reason counts. */
 export interface Ending {
-  readonly reason: 'Stopped' | 'TimedOut' | 'DiskFull' | 'OutOfMemory' | 'Unavailable';
+  readonly reason: 'Stopped' | 'TimedOut' | 'DiskFull' | 'OutOfMemory' | 'Unavailable' | 'FundingUnknown';
   readonly message: string;
 }
 

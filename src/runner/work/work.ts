@@ -12,6 +12,7 @@
  * Stopping: `stop` sends SIGTERM to every process of the main program's tree, SIGKILL to the whole box after the grace; before
  * main runs it ends the preparation at once. What runs in the box is `box-programs.ts`.
  */
+import { FundedTime } from './funded-time.js';
 import { knownFault } from '../../kinds/attempt/faults.js';
 import type { ExecOrder, OrderedProcess, OutputFile, WorkState } from '../../engines/compute/contract/engine.js';
 import { patience, type Patience } from '../../engines/compute/shared/retry.js';
@@ -62,6 +63,7 @@ export class Work {
   /** The journal may say that its files are to be saved. */
   private noted = false;
   private killTimer: NodeJS.Timeout | undefined;
+  readonly fundedTime = new FundedTime((message, graceMs) => this.exceeded('FundingUnknown', message, graceMs));
   private readonly abandoned = new AbortController();
   /** Resolves when the end was reported and the scratch is gone. */
   readonly done: Promise<void>;
@@ -92,7 +94,7 @@ export class Work {
     return containersOf(this.spec);
   }
 
-  /** True when no log was written. Only of work that has ended. */
+  /** No log was written. Only of work that has ended. */
   get silent(): boolean {
     return this.logs.silent && (this.processes?.list().length ?? 0) === 0;
   }
@@ -134,7 +136,7 @@ export class Work {
     return this.current.phase === 'Running' ? this.processes : undefined;
   }
 
-  /** What its disk is measured by; nothing before it has a place. */
+  /** What its disk is measured by. */
   measured(): readonly string[] {
     return this.slot?.measured() ?? [];
   }
@@ -164,9 +166,9 @@ export class Work {
     this.exceeded('OutOfMemory', `the work's ${what}`);
   }
 
-  private exceeded(reason: Ending['reason'], message: string): void {
+  private exceeded(reason: Ending['reason'], message: string, graceMs = 0): void {
     if (this.spec.main !== undefined) this.logs.say(this.spec.main.name, message);
-    this.end({ reason, message }, 0);
+    this.end({ reason, message }, graceMs);
   }
 
   private end(ending: Ending, graceMs: number): void {
@@ -211,6 +213,7 @@ export class Work {
       this.deps.report(`${this.spec.id}: ${(error as Error).message}`);
     }
     clearTimeout(this.killTimer);
+    this.fundedTime.close();
     const journaled = await this.finish(outcome, outOfMemory, outputs, limit);
     try {
       // Otherwise a following runner would take what lies there by then for what this work has left.
@@ -435,7 +438,7 @@ export class Work {
     return journaled;
   }
 
-  /** What it was given lies in its place from here on, and what it makes of that is worth saving should its runner die. */
+  /** What it makes from here on is worth saving should its runner die. */
   private reportRunning(): void {
     this.report({ phase: 'Running', startedAt: this.deps.now() });
     // Not waited for: it stands against the death of the runner as soon as it is written.

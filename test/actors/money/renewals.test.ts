@@ -13,6 +13,8 @@ interface World {
   readonly members: [string, number][];
   readonly told: [string, ObjectMessage['type']][];
   readonly problems: string[];
+  /** By uid, until when work is paid. */
+  readonly funded: [string, number | undefined][];
 }
 
 const hold = (key: string, placedAt = 2_000): DueHold => ({
@@ -33,7 +35,7 @@ async function rounds(
   delivered: (told: number) => Delivery = () => 'Done',
   rebound: () => ReboundHolds = () => ({ due: new Map(), done: () => Promise.resolve() }),
 ): Promise<World> {
-  const world: World = { due: new Map(Object.entries(due)), members: [], told: [], problems: [] };
+  const world: World = { due: new Map(Object.entries(due)), members: [], told: [], funded: [], problems: [] };
   const stop = new AbortController();
   let begun = 0;
   await renewHolds(
@@ -53,6 +55,7 @@ async function rounds(
         world.told.push([uid, type]);
         return Promise.resolve(delivered(world.told.length));
       },
+      fund: (uid, until) => void world.funded.push([uid, until]),
       clock: () => 1_000,
       onProblem: (message) => void world.problems.push(message),
     },
@@ -111,6 +114,23 @@ test('a refusal is told until its owner has heard it and then no more, and a hol
     o: [hold('queued')],
   });
   t.deepEqual(queued.told, [], 'nothing runs that would end');
+});
+
+test('the engine hears until when work is paid that something limits, and that other work has no end', async (t) => {
+  const results: OperationResult[] = [
+    { outcome: 'Applied', fundedUntil: 9_000, limited: true },
+    { outcome: 'Applied', fundedUntil: 8_000 },
+    { outcome: 'Applied' },
+    { ...REFUSED, fundedUntil: 7_000, limited: true },
+    { outcome: 'Nothing', why: 'MovedOn' },
+  ];
+  const due = ['limited', 'free', 'waits', 'refused', 'moved'].map((key) => hold(key));
+  const { funded } = await rounds(1, () => ({ outcome: 'Committed', results }), { o: due });
+  t.deepEqual(funded, [
+    ['limited', 9_000],
+    ['free', undefined],
+    ['refused', 7_000],
+  ]);
 });
 
 test('holds of a new Budget are renewed behind those that are due, whatever has become of them, and are done when the ledger has taken them', async (t) => {

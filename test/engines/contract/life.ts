@@ -1,7 +1,8 @@
 /** How work begins, ends, is stopped and removed. */
 import { randomInt } from 'node:crypto';
 import type { ContractCase } from './case.js';
-import { LIMITS, MiB, order } from '../compute-harness.js';
+import { FUNDING_UNKNOWN, type FundedTime } from '../../../src/engines/compute/contract/engine.js';
+import { box, LIMITS, MiB, order } from '../compute-harness.js';
 
 /** So many that one of them at least would show a wrong order of signals. */
 const SHELLS = 40;
@@ -195,6 +196,28 @@ export const lifeCases: readonly ContractCase[] = [
       const work = order('trap "" TERM; sleep 60');
       const state = await h.run({ ...work, main: { ...work.main, timeoutSeconds: 1 } });
       t.like(state, { phase: 'Exited', exitCode: 137, reason: 'TimedOut' });
+    },
+  },
+  {
+    name: 'work of which nobody says that it is paid any longer is stopped gracefully, and no other',
+    run: async (t, h) => {
+      const script = 'trap "echo saved; exit 0" TERM; echo ready; while :; do sleep 0.05; done';
+      const [unpaid, paid, free] = [order(script), order(script), order(script)];
+      const idle = box();
+      for (const work of [unpaid, paid, free, idle]) await h.start(work);
+      for (const { id } of [unpaid, paid, free]) await ready(h, id);
+      const soon = (id: string, seconds: number | undefined): FundedTime => ({ work: id, seconds });
+      await h.engine.fund([soon(paid.id, 0.3), soon(free.id, 0.3), soon('unknown.1', 0.3)], h.patience());
+      await h.engine.fund([soon(paid.id, 3600), soon(free.id, undefined)], h.patience());
+      await h.engine.fund([soon(unpaid.id, 1), soon(idle.id, 1)], h.patience());
+      const last = await h.ended(unpaid.id);
+      t.like(last, { phase: 'Exited', exitCode: 0, reason: 'FundingUnknown', message: FUNDING_UNKNOWN });
+      t.true((await h.text(unpaid.id)).includes('saved\n'));
+      t.like(await h.ended(idle.id), { phase: 'Exited', reason: 'FundingUnknown' });
+      for (const { id } of [paid, free]) {
+        await h.engine.stop(id, 600, h.patience());
+        t.like(await h.ended(id), { phase: 'Exited', exitCode: 0, reason: undefined });
+      }
     },
   },
   {

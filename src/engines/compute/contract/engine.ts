@@ -114,6 +114,19 @@ export interface WorkLimits {
   readonly logBytes: number;
 }
 
+/** How long work has to end when its time is over. */
+export const FUNDING_GRACE_SECONDS = 30;
+/** What is said of its end then. */
+export const FUNDING_UNKNOWN = 'the service did not say in time that the work is paid any longer';
+
+/** How long work may go on. */
+export interface FundedTime {
+  /** Id of the work. */
+  readonly work: string;
+  /** From now on; undefined: without end. */
+  readonly seconds: number | undefined;
+}
+
 export type WorkPhase = 'Preparing' | 'Running' | 'Exited' | 'StartFailed' | 'Lost';
 
 /** A collected output: a file of the engine's, to be taken into a blob and then released by `remove`. */
@@ -149,7 +162,7 @@ export interface WorkState {
   /**
    * StartFailed: `ImageNotFound`, `CommandNotFound`, `CommandNotExecutable`, `WorkingDirNotFound`, `InputFailed`, `InitFailed` (with
    * init's exit code), `DiskFull`, `Stopped` (before main ran), `SandboxFailed`, `Unavailable`. Lost: `RunnerLost`.
-   * Exited: only when the engine itself ended it: `TimedOut`, `DiskFull` (with exit code 137).
+   * Exited: only when the engine itself ended it: `TimedOut`, `DiskFull` (with exit code 137), `FundingUnknown` (see `fund`).
    */
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
@@ -306,6 +319,11 @@ export interface ComputeEngine {
   start(spec: WorkSpec, signal: AbortSignal): Promise<void>;
   /** SIGTERM to all of main's processes now, SIGKILL after the grace; may be repeated. Unknown ids are a success. */
   stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
+  /**
+   * Says how long work may go on. When that is over and nothing more was said, it is stopped as by `stop` with FUNDING_GRACE_SECONDS, and
+   * has ended for `FundingUnknown`, by the engine's own clock, whether or not a service is there. Before the first word there is no end. Unknown ids are a success.
+   */
+  fund(times: readonly FundedTime[], signal: AbortSignal): Promise<void>;
   /** Ends what is left, frees the scratch (and the logs when asked); resolves when nothing of the work runs any more. */
   remove(id: string, logs: boolean, signal: AbortSignal): Promise<void>;
   /** Everything the engine has, also finished work that was not removed. */

@@ -14,7 +14,7 @@ my ($seq, $epoch, $in, $phase) = (0, 0, '', 'wait');
 my (%reads, %proc, %stream, %detached, @order_ids);
 my ($init, $main, @sidecars, @secrets, @outputs, @inputs, $workdir);
 my $home = '/root';
-my ($secret_dev, $main_pid, $main_code, $reason, $kill_at, $started_at, $side_until, $said, $doomed) = (-1, 0, undef, '-', 0, 0, 0, 0, 0);
+my ($secret_dev, $main_pid, $main_code, $reason, $kill_at, $started_at, $side_until, $said, $doomed, $funded_until) = (-1, 0, undef, '-', 0, 0, 0, 0, 0, 0);
 my ($wake_r, $wake_w);
 # Bytes of records, and how many of them a service says it has read; while one does, it is not left behind by more than the daemon keeps.
 my ($sent, $read, $read_at) = (0, 0, 0);
@@ -299,6 +299,7 @@ my %ORDERS = (
   },
   go => sub { return if $phase ne 'wait'; $phase = 'taken'; state_is('taken'); begin() },
   stop => sub { stop(@_) },
+  fund => sub { my $ms = shift; $funded_until = $ms ? now() + $ms : 0 },
   end => sub { $reason = shift; if ($phase eq 'main' || $phase eq 'ending') { kill_main() } else { failed($reason, '-', 'ended before the main program ran') } },
   start => sub {
     my ($req, $id, $limit, $cwd, @rest) = @_;
@@ -371,7 +372,7 @@ sub hold {
     my $behind = $sent - $read > 1048576 && $time - $read_at < 2000;
     if (!$behind) { vec($r, $_, 1) = 1 for keys %reads }
     my $wait = $phase eq 'wait' ? 5 : $behind ? 0.5 : 3600;
-    for my $at ($kill_at, $side_until, map { $_->{until} } values %proc) {
+    for my $at ($kill_at, $side_until, $funded_until, map { $_->{until} } values %proc) {
       next unless $at;
       my $left = ($at - $time) / 1000;
       $wait = $left if $left < $wait;
@@ -391,6 +392,11 @@ sub hold {
     while ((my $pid = waitpid(-1, 1)) > 0) { gone($pid, $?) }
     $time = now();
     exit(101) if $phase eq 'wait' && $time >= $ordered_by;
+    if ($funded_until && $time >= $funded_until) {
+      $funded_until = 0;
+      $reason = 'FundingUnknown' if $reason eq '-' && !$kill_at;
+      stop($FUNDING_GRACE);
+    }
     if ($kill_at && $time >= $kill_at) { kill_main() }
     if ($side_until && $time >= $side_until) { $side_until = 0; kill_all() }
     for my $p (values %proc) {

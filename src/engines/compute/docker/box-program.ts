@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { BRAND, WORK_ROOT } from '../../../brand.js';
+import { FUNDING_GRACE_SECONDS } from '../contract/engine.js';
 import { TOO_LONG } from '../shared/not-found.js';
 import { bareScript } from '../shared/script.js';
 
@@ -27,6 +28,6 @@ const CALLS: Readonly<Record<string, readonly [number, number, number, number]>>
 export function boxProgram(arch: string): string | undefined {
   const calls = CALLS[arch];
   if (calls === undefined) return undefined;
-  const constants = `my $TOO_LONG = '${TOO_LONG}'; my ($PRCTL, $CLOCK, $SETSID, $PRLIMIT) = (${calls.join(', ')}); my ($ROOT, $RUNTIME) = ('${WORK_ROOT}', '${BOX_RUNTIME_DIR}');`;
+  const constants = `my $TOO_LONG = '${TOO_LONG}'; my $FUNDING_GRACE = ${FUNDING_GRACE_SECONDS * 1000}; my ($PRCTL, $CLOCK, $SETSID, $PRLIMIT) = (${calls.join(', ')}); my ($ROOT, $RUNTIME) = ('${WORK_ROOT}', '${BOX_RUNTIME_DIR}');`;
   return `${constants}\n${bareScript(SOURCE)}`;
 }

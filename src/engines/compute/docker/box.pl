@@ -4,7 +4,7 @@
 # capability, and nothing of it is outside of the container.
 #
 # This part has what both modes use, and begins the mode. It comes last. The module that puts the parts together declares before them $PRCTL,
-# $CLOCK, $SETSID and $PRLIMIT (numbers of system calls), $ROOT and $RUNTIME (paths), and $TOO_LONG (a message).
+# $CLOCK, $SETSID and $PRLIMIT (numbers of system calls), $ROOT and $RUNTIME (paths), $TOO_LONG (a message) and $FUNDING_GRACE (ms).
 
 $^F = 2;
 $| = 1;

@@ -1,5 +1,5 @@
 /** The last state of a box, from what its first process has said and how its container ended. Pure. */
-import type { WorkState } from '../contract/engine.js';
+import { FUNDING_UNKNOWN, type WorkState } from '../contract/engine.js';
 import type { BoxRecord } from './records.js';
 
 /** How a container ended. */
@@ -39,7 +39,18 @@ export function lastState(
   const short = over.outOfMemory || end?.outOfMemory === true;
   const outOfMemory = (exitCode === 137 && short && reason === undefined && !stopping) || undefined;
   const signal = exitCode > 128 && exitCode <= 192 ? exitCode - 128 : undefined;
-  const message = reason === undefined ? undefined : reason === 'DiskFull' ? `its files ${fullOf ?? FULL}` : LATE;
+  const message = reason && messageOf(reason, fullOf);
   const startedAt = before.startedAt ?? endedAt;
   return { ...base, phase: 'Exited', startedAt, exitCode, signal, outOfMemory, reason, message };
+}
+
+function messageOf(reason: NonNullable<(SaidEnd & { readonly kind: 'exited' })['reason']>, fullOf?: string): string {
+  switch (reason) {
+    case 'TimedOut':
+      return LATE;
+    case 'DiskFull':
+      return `its files ${fullOf ?? FULL}`;
+    case 'FundingUnknown':
+      return FUNDING_UNKNOWN;
+  }
 }

@@ -22,6 +22,7 @@ import type {
   ComputeEngine,
   EngineFacts,
   FoundImage,
+  FundedTime,
   LogLine,
   LogPace,
   LogQuery,
@@ -40,7 +41,7 @@ import { EpochFence } from './epoch-fence.js';
 import { openKeptFiles, type DockerOptions, type KeptFiles } from './options.js';
 import { LogNotifier } from './log-notifier.js';
 import { containerName, LABEL, type Kept } from './labels.js';
-import { endLine, stopLine } from './order-lines.js';
+import { endLine, fundLine, stopLine } from './order-lines.js';
 import { checkOrder } from './orders.js';
 import { Preparer } from './prepare.js';
 import { registryNamed } from './registry.js';
@@ -80,6 +81,7 @@ export async function openDockerEngine(options: DockerOptions): Promise<ComputeE
     resolveImage: (name, logins, signal) => orAbort(engine.resolveImage(name, logins, signal), signal),
     start: (spec, signal) => orAbort(engine.start(spec, signal), signal),
     stop: (id, graceSeconds, signal) => orAbort(engine.stop(id, graceSeconds, signal), signal),
+    fund: (times, signal) => orAbort(engine.fund(times, signal), signal),
     remove: (id, logs, signal) => orAbort(engine.remove(id, logs, signal), signal),
     list: (signal) => orAbort(engine.list(signal), signal),
     watch: (onState, onLost, signal) => orAbort(engine.watch(onState, onLost, signal), signal),
@@ -212,6 +214,15 @@ class DockerEngine {
       }
     });
     this.killLater(box, graceSeconds * 1000 + KILL_AFTER_MS);
+  }
+
+  async fund(times: readonly FundedTime[], signal: AbortSignal): Promise<void> {
+    await this.fence.check(signal);
+    await this.adopted(signal);
+    const { leaseEpoch } = this.options;
+    await Promise.all(
+      times.map(({ work, seconds }) => this.boxes.get(work)?.control.send(fundLine(leaseEpoch, seconds))),
+    );
   }
 
   async remove(id: string, logs: boolean, signal: AbortSignal): Promise<void> {

@@ -37,6 +37,11 @@ export function stopLine(epoch: number, graceSeconds: number): string {
   return `stop ${epoch} ${Math.max(0, Math.min(MAX_LIMIT, Math.round(graceSeconds * 1000)))}\n`;
 }
 
+/** The work may go on for so long; undefined: without end. */
+export function fundLine(epoch: number, seconds: number | undefined): string {
+  return `fund ${epoch} ${milliseconds(seconds)}\n`;
+}
+
 /** The engine itself ends the work. */
 export function endLine(epoch: number, reason: 'DiskFull'): string {
   return `end ${epoch} ${reason}\n`;

@@ -4,6 +4,9 @@
  */
 import { isPlainName } from '../shared/plain-name.js';
 
+/** Why the box itself has ended the work. */
+const END_REASONS = ['TimedOut', 'DiskFull', 'FundingUnknown'] as const;
+
 export type BoxRecord =
   | { readonly kind: 'taken' | 'running'; readonly sequence: number; readonly at: number }
   | {
@@ -19,7 +22,7 @@ export type BoxRecord =
       readonly sequence: number;
       readonly at: number;
       readonly exitCode: number;
-      readonly reason: 'TimedOut' | 'DiskFull' | undefined;
+      readonly reason: (typeof END_REASONS)[number] | undefined;
       /** Something in the box was killed for want of memory. */
       readonly outOfMemory: boolean;
     }
@@ -158,7 +161,7 @@ function stateRecord(fields: readonly string[]): BoxRecord | undefined {
     }
     case 'exited': {
       const [code, reason, short] = rest;
-      const known = reason === 'TimedOut' || reason === 'DiskFull' ? reason : undefined;
+      const known = END_REASONS.find((one) => one === reason);
       const exitCode = exitCodeOf(code) ?? 255;
       return { kind: 'exited', sequence, at, exitCode, reason: known, outOfMemory: short === '1' };
     }

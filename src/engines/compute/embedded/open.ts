@@ -148,6 +148,13 @@ export async function openAt(
     stop: async (id, graceSeconds, signal) => {
       await link.ask({ op: 'stop', work: id, graceSeconds }, signal);
     },
+    fund: async (times, signal) => {
+      const wire = times.map(({ work, seconds = null }) => ({ work, seconds }));
+      await link.ask({ op: 'fund', times: wire }, signal).catch((error: unknown) => {
+        // A runner of an older program does not know it.
+        if (!(error instanceof EngineRefusal) || error.code !== 'Invalid') throw error;
+      });
+    },
     remove: async (id, logs, signal) => {
       await link.ask({ op: 'remove', work: id, logs }, signal);
     },

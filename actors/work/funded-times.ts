@@ -1,0 +1,63 @@
+/**
+ * Tells the engine how long work is paid, so that it ends by itself should nobody renew its hold: the service may be away, or its database.
+ * It then has `graceMs` more, in which the service may come back. Work that nothing limits has no such end. A first hold, which lasts a
+ * minute, is not told of: its renewal is, half a minute after the work began.
+ *
+ * I7: what such time costs beyond what is held is the service's, so there has to be an end to it.
+ * I10: one entry for each piece of work until it is told, AT_ONCE in a message. What the engine does not take is told again.
+ */
+import type { ComputeEngine, FundedTime } from '../../src/engines/compute/contract/engine.js';
+import type { Clock } from '../../storage/store.js';
+import { tick } from '../money/ticker.js';
+import { workId, type Attempts } from './attempts.js';
+
+const EVERY_MS = 1_000;
+const AT_ONCE = 1_000;
+const ANSWER_MS = 10_000;
+
+export interface FundedTimesDeps {
+  readonly engine: ComputeEngine | undefined;
+  readonly attempts: Pick<Attempts, 'find'>;
+  readonly clock: Clock;
+  /** How long work goes on after what is paid. */
+  readonly graceMs: number;
+  onProblem(message: string): void;
+}
+
+export interface FundedTimes {
+  /** `uid` of the Attempt; `until` in ms, undefined: nothing limits it. */
+  note(uid: string, until: number | undefined): void;
+  /** Goes on until `stopping` is aborted; resolves then. */
+  run(stopping: AbortSignal): Promise<void>;
+}
+
+export function openFundedTimes({ engine, attempts, clock, graceMs, onProblem }: FundedTimesDeps): FundedTimes {
+  const untold = new Map<string, number | undefined>();
+
+  async function round(to: ComputeEngine, stopping: AbortSignal): Promise<void> {
+    while (untold.size > 0 && !stopping.aborted) {
+      const some = [...untold].slice(0, AT_ONCE);
+      const now = clock();
+      const times = some.flatMap(([uid, until]): FundedTime[] => {
+        const attempt = attempts.find(uid);
+        if (attempt.found !== 'Live') return [];
+        return [{ work: workId(uid, attempt.epoch), seconds: until && Math.max(0, until + graceMs - now) / 1000 }];
+      });
+      if (times.length > 0) await to.fund(times, AbortSignal.any([stopping, AbortSignal.timeout(ANSWER_MS)]));
+      // What was noted meanwhile is told in the next round.
+      for (const [uid, until] of some) if (untold.get(uid) === until) untold.delete(uid);
+    }
+  }
+
+  return {
+    note(uid, until) {
+      if (engine !== undefined) untold.set(uid, until);
+    },
+    async run(stopping) {
+      if (engine === undefined) return;
+      const problem = (message: string): void =>
+        onProblem(`the engine does not hear how long work is paid: ${message}`);
+      await tick({ every: EVERY_MS, round: () => round(engine, stopping), onProblem: problem }, stopping);
+    },
+  };
+}
