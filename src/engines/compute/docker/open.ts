@@ -221,7 +221,7 @@ class DockerEngine {
     await this.adopted(signal);
     const { leaseEpoch } = this.options;
     await Promise.all(
-      times.map(({ work, seconds }) => this.boxes.get(work)?.control.send(fundLine(leaseEpoch, seconds))),
+      times.flatMap(({ work, seconds }) => this.boxes.get(work)?.control.send(fundLine(leaseEpoch, seconds)) ?? []),
     );
   }
 
