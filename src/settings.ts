@@ -349,7 +349,7 @@ export const SETTINGS = {
     'bytes',
     '10Gi',
     bytes(2 ** 20),
-    'Bytes on the disk that the logs of the work of one org may take together, and never more than an eighth of that disk; those of all orgs never more than a quarter. Beyond it the oldest logs are cut: those of work that has ended first, then the largest of what runs; a line in each says how much of it was cut. Nobody is refused for it. A runner that has work keeps the number that it was started with.',
+    'Bytes on the disk that the logs of the work of one org may take together, and never more than an eighth of that disk; those of all orgs never more than a quarter. Beyond it the oldest logs are cut: those of work that has ended first, then the largest of what runs; a line in each says how much of it was cut. Nobody is refused for it; a program that prints meanwhile waits. A runner that has work keeps the number that it was started with.',
   ),
   bodyBytes: setting(
     'TROUPE_BODY_BYTES',

@@ -102,7 +102,7 @@ export interface ProcessName extends EpochRef {
 
 /** Between two sizes of a terminal (ms). */
 const RESIZE_MS = 50;
-const ENDED = 'its program has ended';
+const ENDED = 'its program has ended, or was lost with its runner';
 
 /** Every call refuses as `attach` does. */
 export function openCommands(deps: AttachDeps): Commands {

@@ -7,7 +7,7 @@ import { decodeObject } from '../../src/api/encode.js';
 import { readDuration } from '../../src/api/duration.js';
 import type { ApiObject } from '../../src/api/object.js';
 import { refuse } from '../../src/api/refusal.js';
-import { parseTime, rfc3339Millis } from '../../src/api/time.js';
+import { parseTime } from '../../src/api/time.js';
 import type { Caller } from '../../actors/resource-service.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { LogLine } from '../../src/engines/compute/contract/engine.js';
@@ -17,6 +17,7 @@ import type { LogRequest } from '../../actors/work/logs.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
 import { LineBlocks } from '../line-blocks.js';
+import { LineStamps } from '../line-stamps.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import { readFlag } from '../resources/versions.js';
@@ -128,12 +129,11 @@ async function streamLines(
   { timestamps, most }: LogForm,
 ): Promise<void> {
   let left = most;
-  let stamp = { time: Number.NaN, bytes: Buffer.alloc(0) };
-  const bytesOf = ({ time, data }: LogLine): Uint8Array | undefined => {
+  const stamps = new LineStamps();
+  const bytesOf = (piece: LogLine): Uint8Array | undefined => {
     begin(x);
     if (left <= 0) return undefined;
-    if (timestamps && stamp.time !== time) stamp = { time, bytes: Buffer.from(`${rfc3339Millis(time)} `) };
-    const line = timestamps ? Buffer.concat([stamp.bytes, data]) : data;
+    const line = timestamps ? stamps.stamped(piece) : piece.data;
     left -= line.length;
     return left < 0 ? line.subarray(0, left) : line;
   };

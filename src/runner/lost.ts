@@ -58,7 +58,12 @@ export async function clearLost(journal: string, deps: LostDeps): Promise<Journa
     }
     deps.report(`${id}: lost, its runner died${late ? '; its files are saved now' : ''}`);
     for (const container of work.containers) {
-      await appendSystemLine(join(deps.logs, id), container, endedAt, 'the runner died; the work was lost');
+      await appendSystemLine(
+        join(deps.logs, id),
+        container,
+        endedAt,
+        'the runner died; the work was lost, and what it printed last may be missing',
+      );
     }
     if (late) continue;
     const state = lostState({ ...work.state, sequence: work.state.sequence + MISSED }, endedAt);

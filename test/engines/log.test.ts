@@ -9,6 +9,8 @@ import test from 'ava';
 import { LogReader } from '../../src/engines/compute/shared/log/read-log.js';
 import { appendSystemLine, segmentsOf } from '../../src/engines/compute/shared/log/append.js';
 import { LogWriter } from '../../src/engines/compute/shared/log/writer.js';
+import { until } from '../e2e/until.js';
+import { entries, link } from '../support/proc.js';
 import type { LogLine } from '../../src/engines/compute/contract/engine.js';
 
 const base = mkdtempSync(join(tmpdir(), 'troupe-log-'));
@@ -22,7 +24,7 @@ async function readAll(reader: LogReader): Promise<LogLine[]> {
 
 async function read(directory: string, tail?: number): Promise<LogLine[]> {
   const reader = new LogReader(directory, 'main');
-  await reader.seek(tail, new AbortController().signal);
+  await reader.seek(tail, false, new AbortController().signal);
   const lines = await readAll(reader);
   await reader.close();
   return lines;
@@ -188,12 +190,72 @@ test('the last lines of a large log are looked for in chunks, and none is read w
     },
     end: async () => void (isHeld = 0),
   });
-  await reader.seek(10, new AbortController().signal);
+  await reader.seek(10, false, new AbortController().signal);
   t.true(asked > 5, `${asked} times before the first line`);
   let ahead = 0;
   for await (const _ of reader.read()) ahead += isHeld === 1 ? 0 : 1;
   t.is(ahead, 0, 'a line is handed on only while its chunk may be held');
   t.is(isHeld, 0, 'and at the end nothing is held');
+  await reader.close();
+});
+
+test('the last lines of a log that grows are so many, and a follower of them goes on', async (t) => {
+  const directory = join(base, 'grows');
+  const writer = new LogWriter(directory, 'main', 64 * 1024 * 1024, Date.now, () => undefined);
+  const print = (from: number, to: number): void => {
+    for (let index = from; index < to; index++) writer.feed('stdout', Buffer.from(`line ${index}\n`));
+  };
+  print(0, 100);
+  await until('it is written', async () => (await read(directory)).length === 100);
+  const texts = async (goesOn: boolean): Promise<string[]> => {
+    const reader = new LogReader(directory, 'main');
+    await reader.seek(2, goesOn, new AbortController().signal);
+    const before = (await read(directory)).length;
+    print(before, before + 50);
+    await until('more is written', async () => (await read(directory)).length === before + 50);
+    const lines = await readAll(reader);
+    await reader.close();
+    return lines.map(({ data }) => Buffer.from(data).toString());
+  };
+  t.deepEqual(await texts(false), ['line 98\n', 'line 99\n']);
+  t.is((await texts(true)).length, 52);
+  await writer.end();
+});
+
+test('a reader that is slow keeps no file open, hears of what was cut meanwhile, and reads on where it stood', async (t) => {
+  const directory = join(base, 'slow');
+  const writer = new LogWriter(directory, 'main', 4 * 1024 * 1024, Date.now, () => undefined);
+  const line = Buffer.from(`${'x'.repeat(1023)}\n`);
+  const print = async (lines: number): Promise<void> => {
+    for (let index = 0; index < lines; index++)
+      if (!writer.feed('stdout', line)) await new Promise<void>((go) => writer.whenReady(go));
+  };
+  const openFiles = (): string[] =>
+    entries('/proc/self/fd')
+      .map((fd) => link(`/proc/self/fd/${fd}`))
+      .filter((path) => path.includes(directory) && !path.includes('main.3.log') && !path.includes('main.7.log'));
+  await print(200);
+  await until('it is written', async () => (await read(directory)).length === 200);
+  const reader = new LogReader(directory, 'main');
+  const lines = reader.read();
+  t.is((await lines.next()).value?.data.length, 1024);
+  await until(
+    'it is closed',
+    () => openFiles().every((path) => path.endsWith('main.0.log')) && openFiles().length <= 1,
+  );
+  let seen = 1;
+  for (; seen < 150; seen++) t.is((await lines.next()).value?.data.length, 1024, 'it reads on');
+  await print(8_000);
+  await writer.end();
+  await until('it keeps nothing that was cut', () => !openFiles().some((path) => path.includes('deleted')));
+  let said = '';
+  for await (const { stream, data } of lines) {
+    if (stream === 'system') said = String(data);
+    else seen++;
+  }
+  const begins = Number(/before line (\d+)/.exec(said)?.[1]) - 1;
+  t.true(begins > 150, said);
+  t.true(seen >= 150 + 8_200 - begins && seen < 8_200, `${seen} lines`);
   await reader.close();
 });
 

@@ -53,7 +53,7 @@ async function run(at: Place, id: string, org: string, lines: number): Promise<v
 
 async function read({ directory }: Place, id: string, tail?: number): Promise<string[]> {
   const reader = new LogReader(join(directory, id), 'main');
-  await reader.seek(tail, new AbortController().signal);
+  await reader.seek(tail, false, new AbortController().signal);
   const lines: string[] = [];
   for await (const { stream, data } of reader.read()) lines.push(stream === 'system' ? String(data) : 'line');
   await reader.close();
@@ -120,6 +120,19 @@ test('many small logs of work that runs are cut as well, the newest segment too'
   await Promise.all(writers.map((writer) => writer.end()));
   const [said = ''] = await read(at, 'work-0');
   t.regex(said, /before line \d+/);
+});
+
+test('however fast many programs print, their logs never take more than the bound and one group of each', async (t) => {
+  const at = place({ orgBytes: 4 * MiB });
+  const writers = Array.from({ length: 12 }, (_, index) => write(at, `work-${index}`, 'loud'));
+  let most = 0;
+  const looks = setInterval(() => (most = Math.max(most, at.logs.bytesOf('loud'), onDisk(at))), 1);
+  await Promise.all(writers.map((writer) => print(writer, 8 * KiB)));
+  clearInterval(looks);
+  t.true(most > 3 * MiB && most <= 4 * MiB + writers.length * (64 * KiB + 2 * FILE_COST), `${most} bytes`);
+  await Promise.all(writers.map((writer) => writer.end()));
+  const [said = '', ...lines] = await read(at, 'work-0');
+  t.is(Number(/before line (\d+)/.exec(said)?.[1]) - 1 + lines.length, 8 * KiB);
 });
 
 test('a reader in the middle of a log that is cut is told, and ends', async (t) => {

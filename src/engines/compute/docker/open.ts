@@ -278,7 +278,7 @@ class DockerEngine {
       return this.boxes.get(id)?.logEnded(query.container) ?? true;
     };
     try {
-      await reader.seek(query.tail, signal);
+      await reader.seek(query.tail, query.follow, signal);
       yield* query.follow ? this.notifier.follow(id, read, ended, signal) : read();
     } finally {
       await reader.close();

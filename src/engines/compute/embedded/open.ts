@@ -248,7 +248,7 @@ async function* readLogs(
   const reader = new LogReader(join(logs, id), query.container, pace);
   const read = (): AsyncGenerator<LogLine> => reader.read(query.since);
   try {
-    await reader.seek(query.tail, signal);
+    await reader.seek(query.tail, query.follow, signal);
     yield* query.follow ? followers.follow(link, id, query.container, read, signal) : read();
   } finally {
     await reader.close();

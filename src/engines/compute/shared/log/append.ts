@@ -28,6 +28,10 @@ export async function appendSystemLine(
   }
 }
 
+export function segmentName(container: string, segment: number): string {
+  return `${container}.${segment}.log`;
+}
+
 export interface Segment {
   readonly number: number;
   readonly path: string;

@@ -2,8 +2,8 @@
  * What the logs of each org take on the disk, and the cut of the oldest when that is too much: those of work that has ended go first, in the
  * order of its ends, then the largest of what runs, its old segments before its newest. A log that was cut tells how much of it is gone.
  *
- * Bounds (I10): `orgBytes` for the logs of one org, `allBytes` for those of all; beyond the latter the org with the most is cut. Both are
- * passed by what is written while something is cut. A file counts FILE_COST more than its bytes, as much as it takes at the least. In
+ * Bounds (I10): `orgBytes` for the logs of one org, `allBytes` for those of all; beyond the latter the org with the most is cut. Who writes
+ * to a log of an org that is cut waits for it (`room`), so both are passed by one group of frames of each log at the most. A file counts FILE_COST more than its bytes, as much as it takes at the least. In
  * memory are two numbers and the id of each piece of work that has a log.
  *
  * An org is known by a number alone, which the head of each segment carries: so a next process knows whose the logs are that it finds.
@@ -16,8 +16,9 @@ import { readSegmentHead, SEGMENT_HEAD } from './frame.js';
 
 /** Bytes that a file takes at the least. */
 export const FILE_COST = 4096;
-/** A cut goes on until the org has so much less than its bound, so that not each line begins another one. */
-const REST = 15 / 16;
+/** A cut goes on until there is so much less than the bound, and this at the most (bytes), so that not each line begins another one. */
+const SPARE = 1 / 16;
+const MOST_SPARE = 64 * 1024 * 1024;
 /** Of the disk: for the logs of all orgs, and of one. */
 const OF_ALL = 1 / 4;
 const OF_ORG = 1 / 8;
@@ -42,6 +43,8 @@ export interface WorkLogSpace {
   left(log: LiveLog): void;
   /** So many bytes more on the disk, or less. */
   changed(bytes: number): void;
+  /** Where the logs of the org take too much: resolves when some were cut. */
+  room(): Promise<void> | undefined;
 }
 
 interface WorkLogs {
@@ -51,6 +54,7 @@ interface WorkLogs {
 
 interface Org {
   bytes: number;
+  cutting: Promise<void> | undefined;
   readonly live: Map<string, WorkLogs>;
   /** Bytes by id, the oldest first. */
   readonly ended: Map<string, number>;
@@ -82,7 +86,6 @@ export class OrgLogs {
   private readonly orgs = new Map<number, Org>();
   private readonly owners = new Map<string, number>();
   private all = 0;
-  private cutting: Promise<void> | undefined;
   private freed = 0;
   private quietUntil = 0;
   /** Removed while what was there before is looked at. */
@@ -117,6 +120,7 @@ export class OrgLogs {
       changed,
       began: (log) => work.logs.add(log),
       left: (log) => work.logs.delete(log),
+      room: () => (this.isTooMuch(org) ? org.cutting : undefined),
     };
   }
 
@@ -167,7 +171,7 @@ export class OrgLogs {
   }
 
   private org(owner: number): Org {
-    const org = this.orgs.get(owner) ?? { bytes: 0, live: new Map(), ended: new Map() };
+    const org = this.orgs.get(owner) ?? { bytes: 0, cutting: undefined, live: new Map(), ended: new Map() };
     this.orgs.set(owner, org);
     return org;
   }
@@ -182,48 +186,45 @@ export class OrgLogs {
     this.all += bytes;
   }
 
-  /** Of this org, or of the one that has most where all have too much. One is cut at a time. */
+  private isTooMuch(org: Org): boolean {
+    return org.bytes > this.settings.orgBytes || this.all > this.settings.allBytes;
+  }
+
+  /** Of this org, or of the one that has most where all have too much. Each org is cut by itself. */
   private cutWhereTooMuch(org: Org): void {
-    const { orgBytes, allBytes, report } = this.settings;
-    if (this.cutting !== undefined) return;
-    let cut: Promise<void>;
-    if (org.bytes > orgBytes) cut = this.cut(org, () => org.bytes > orgBytes * REST);
-    else if (this.all > allBytes) cut = this.cut(this.most(), () => this.all > allBytes * REST);
-    else return;
-    this.cutting = cut
-      .catch((error: unknown) => report(`logs cannot be cut: ${(error as Error).message}`))
-      .finally(() => {
-        this.cutting = undefined;
-      });
+    const { orgBytes, allBytes } = this.settings;
+    if (!this.isTooMuch(org)) return;
+    if (org.bytes > orgBytes) this.cutUntil(org, () => org.bytes <= lessSpare(orgBytes));
+    if (this.all > allBytes) this.cutUntil(this.most(), () => this.all <= lessSpare(allBytes));
   }
 
   private most(): Org {
     return [...this.orgs.values()].reduce((most, org) => (org.bytes > most.bytes ? org : most));
   }
 
-  private async cut(first: Org, tooMuch: () => boolean): Promise<void> {
-    let org = first;
-    while (tooMuch()) {
-      const gone = await this.cutOldest(org);
-      // More comes with the next line.
-      if (gone <= 0) break;
-      this.freed += gone;
-      if (org.bytes <= this.settings.orgBytes * REST) org = this.most();
-    }
-    this.tell();
+  private cutUntil(org: Org, isEnough: () => boolean): void {
+    org.cutting ??= this.cut(org, isEnough)
+      .catch((error: unknown) => this.settings.report(`logs cannot be cut: ${(error as Error).message}`))
+      .finally(() => {
+        org.cutting = undefined;
+      });
   }
 
-  /** Answers the bytes that are gone. */
-  private async cutOldest(org: Org): Promise<number> {
+  private async cut(org: Org, isEnough: () => boolean): Promise<void> {
     for (const [id, bytes] of org.ended) {
+      if (isEnough()) break;
       this.removed(id);
       await cutStoredLogs(join(this.settings.directory, id));
-      return bytes;
+      this.freed += bytes;
     }
+    // What has more by then is cut with the next line.
     const logs = [...org.live.values()].flatMap((work) => [...work.logs]);
-    const largest = logs.toSorted((one, other) => other.size - one.size)[0];
-    // Of a smaller one nothing would be gained.
-    return largest === undefined || largest.size <= 2 * FILE_COST ? 0 : largest.cut();
+    for (const log of logs.toSorted((one, other) => other.size - one.size)) {
+      // Of a smaller one nothing would be gained.
+      if (isEnough() || log.size <= 2 * FILE_COST) break;
+      this.freed += await log.cut();
+    }
+    this.tell();
   }
 
   private tell(): void {
@@ -233,6 +234,10 @@ export class OrgLogs {
     report(`logs took more than their bound: the oldest ${this.freed} bytes of the org with most of them were cut`);
     this.freed = 0;
   }
+}
+
+function lessSpare(bytes: number): number {
+  return bytes - Math.min(bytes * SPARE, MOST_SPARE);
 }
 
 /** 0 stands for logs of older programs, whose org nobody knows: they are one together. */

@@ -4,12 +4,14 @@
  * segments were cut, before the first or under a slow reader, a system line says so: the head of the next one tells of more bytes than were read.
  *
  * I10: one chunk is in memory, also while the last lines are looked for, and each is read when the pace allows it. What is noted of chunks
- * where lines are looked for is two numbers of each.
+ * where lines are looked for is two numbers of each. No reader keeps on the disk what was cut: a file without a name is left, and one that
+ * is not read on for IDLE_MS is closed, and opened again.
  */
 import { open, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import type { LogLine, LogPace } from '../../contract/engine.js';
-import { segmentsOf, type Segment } from './append.js';
+import { segmentName, segmentsOf, type Segment } from './append.js';
 import {
   FRAME_OVERHEAD,
   frameSize,
@@ -23,6 +25,7 @@ import {
 
 /** Bytes read at once; every frame fits. */
 const READ = 64 * 1024;
+const IDLE_MS = 1_000;
 /** Reads as fast as the disk gives. */
 const UNPACED: LogPace = { begin: () => turnOfLoop(), end: () => Promise.resolve() };
 
@@ -36,6 +39,11 @@ export class LogReader {
   private file: FileHandle | undefined;
   private segment: number | undefined;
   private at = 0;
+  /** Where it ends; absent: where the log does. */
+  private end: { readonly segment: number; readonly at: number } | undefined;
+  private idle: NodeJS.Timeout | undefined;
+  /** The segment was read to its end, and another one comes. */
+  private finished = false;
   private head: SegmentHead = NO_HEAD;
   /** Bytes of output up to there, at the least. */
   private passed = 0;
@@ -48,13 +56,17 @@ export class LogReader {
     this.pace = pace;
   }
 
-  /** Goes to where the last `tail` lines begin; to the first line when undefined. */
-  async seek(tail: number | undefined, signal: AbortSignal): Promise<void> {
+  /**
+   * Goes to where the last `tail` lines begin; to the first line when undefined. `goesOn`: what is written from now on is read, too; else
+   * reading ends behind the last of these lines.
+   */
+  async seek(tail: number | undefined, goesOn: boolean, signal: AbortSignal): Promise<void> {
     if (tail === undefined) return;
     const segments = await segmentsOf(this.directory, this.container);
     let wanted = tail;
     for (const segment of segments.toReversed()) {
       const found = await findTail(segment, wanted, this.pace, signal);
+      if (!goesOn) this.end ??= { segment: segment.number, at: found.end };
       await this.enter(segment, found.at);
       wanted = found.wanted;
       if (wanted > 0) continue;
@@ -75,17 +87,27 @@ export class LogReader {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.idle);
     await this.leave();
   }
 
   /** One chunk of lines. False: there is no more. */
   private async *chunk(since = Number.NEGATIVE_INFINITY): AsyncGenerator<LogLine, boolean> {
-    if (this.file === undefined && !(await this.next())) return false;
-    yield* this.whatWasCut();
-    const file = this.file as FileHandle;
+    const file = await this.opened();
+    if (file === undefined) return false;
     const chunk = await readChunk(file, this.at);
+    if (frameSize(chunk, 0) === undefined) {
+      const { mtimeMs } = await file.stat();
+      const goesOn = await this.atEnd(file);
+      yield* this.whatWasCut(Math.round(mtimeMs), since);
+      return goesOn;
+    }
+    // Its lines are in memory; who takes them may be slow.
+    this.idle = setTimeout(() => void this.leave(), IDLE_MS);
+    yield* this.whatWasCut(frameTime(chunk, 0), since);
     let used = 0;
     for (let size = frameSize(chunk, 0); size !== undefined; size = frameSize(chunk, used)) {
+      if (this.isAtEnd()) return false;
       const frame = frameTime(chunk, used) < since ? undefined : readFrame(chunk, used);
       used += size;
       this.at += size;
@@ -93,7 +115,26 @@ export class LogReader {
       // A copy: a line that is kept keeps no chunk.
       if (frame) yield { stream: frame.stream, time: frame.time, data: Buffer.from(frame.data) };
     }
-    if (used > 0) return true;
+    return true;
+  }
+
+  private isAtEnd(): boolean {
+    const { end, segment = -1, at } = this;
+    return end !== undefined && (segment > end.segment || (segment === end.segment && at >= end.at));
+  }
+
+  /** The file to read on in. Undefined: there is none. */
+  private async opened(): Promise<FileHandle | undefined> {
+    clearTimeout(this.idle);
+    if (this.file === undefined && this.segment !== undefined && !this.finished)
+      this.file = await openIfThere(join(this.directory, segmentName(this.container, this.segment)));
+    if (this.file !== undefined && (await this.file.stat()).nlink === 0) await this.leave();
+    if (this.file === undefined && !(await this.next())) return undefined;
+    return this.file;
+  }
+
+  /** True: there may be more. */
+  private async atEnd(file: FileHandle): Promise<boolean> {
     const head = await readHead(file);
     if (head !== undefined && head.bytes > this.passed) {
       // It was cut meanwhile (`cut-log.ts`).
@@ -102,6 +143,7 @@ export class LogReader {
       return true;
     }
     if (this.hasLater) {
+      this.finished = true;
       await this.leave();
       return true;
     }
@@ -122,12 +164,14 @@ export class LogReader {
     }
   }
 
-  private *whatWasCut(): Generator<LogLine> {
+  /** `time`: of what comes next (ms). */
+  private *whatWasCut(time: number, since: number): Generator<LogLine> {
     const { lines, bytes } = this.head;
     if (bytes <= this.passed) return;
     this.passed = bytes;
+    if (time < since) return;
     const words = `everything before line ${lines + 1} (${bytes} bytes) was cut: this log, or those of its org together, are longer than is kept`;
-    yield { stream: 'system', time: Date.now(), data: Buffer.from(`[${words}]\n`) };
+    yield { stream: 'system', time, data: Buffer.from(`[${words}]\n`) };
   }
 
   /** False when the segment vanished meanwhile. */
@@ -144,18 +188,20 @@ export class LogReader {
     this.segment = segment.number;
     this.head = head;
     this.hasLater = false;
+    this.finished = false;
     this.at = Math.max(at, SEGMENT_HEAD);
     return true;
   }
 
   private async leave(): Promise<void> {
-    await this.file?.close();
+    const { file } = this;
     this.file = undefined;
+    await file?.close();
   }
 }
 
 /**
- * Where the last `wanted` lines of a segment begin, and how many more are wanted from those before it. The ends of lines are counted from
+ * Where the last `wanted` lines of a segment begin and end, and how many more are wanted from those before it. The ends of lines are counted from
  * the beginning on, as only there a frame is known to begin; of each chunk it is noted how many lay before it, so that the place is then
  * looked for in one.
  */
@@ -164,9 +210,9 @@ async function findTail(
   wanted: number,
   pace: LogPace,
   signal: AbortSignal,
-): Promise<{ readonly at: number; readonly wanted: number }> {
+): Promise<{ readonly at: number; readonly wanted: number; readonly end: number }> {
   const file = await openIfThere(segment.path);
-  if (file === undefined) return { at: SEGMENT_HEAD, wanted };
+  if (file === undefined) return { at: SEGMENT_HEAD, wanted, end: SEGMENT_HEAD };
   try {
     const chunks: { readonly at: number; readonly ends: number }[] = [];
     let at = SEGMENT_HEAD;
@@ -175,6 +221,7 @@ async function findTail(
     for (;;) {
       await pace.begin();
       signal.throwIfAborted();
+      if ((await file.stat()).nlink === 0) break;
       const walked = walk(await readChunk(file, at), Number.POSITIVE_INFINITY);
       if (walked.bytes === 0) break;
       chunks.push({ at, ends });
@@ -184,12 +231,13 @@ async function findTail(
     }
     // What has no newline yet counts as a line when it is the last.
     const lines = ends + (isOpen ? 1 : 0);
-    if (lines <= wanted) return { at: SEGMENT_HEAD, wanted: wanted - lines };
+    const end = at;
+    if (lines <= wanted) return { at: SEGMENT_HEAD, wanted: wanted - lines, end };
     const before = lines - wanted;
-    if (before > ends) return { at, wanted: 0 };
+    if (before > ends) return { at, wanted: 0, end };
     const chunk = chunks.findLast((one) => one.ends < before) ?? { at: SEGMENT_HEAD, ends: 0 };
     const { bytes } = walk(await readChunk(file, chunk.at), before - chunk.ends);
-    return { at: chunk.at + bytes, wanted: 0 };
+    return { at: chunk.at + bytes, wanted: 0, end };
   } finally {
     await file.close();
   }

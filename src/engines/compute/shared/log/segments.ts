@@ -8,6 +8,7 @@
 import { close as closeCallback, mkdir, open, unlink, write } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { segmentName } from './append.js';
 import { SEGMENT_HEAD, writeSegmentHead } from './frame.js';
 import type { Group } from './groups.js';
 import { FILE_COST, type LiveLog, type WorkLogSpace } from './org-logs.js';
@@ -23,10 +24,6 @@ const writes = promisify(write) as (fd: number, buffer: Buffer) => Promise<{ byt
 /** The disk took less than it was given, which it does when it is full. */
 class NoRoom extends Error {
   readonly code = 'ENOSPC';
-}
-
-export function segmentName(container: string, segment: number): string {
-  return `${container}.${segment}.log`;
 }
 
 export interface SegmentsSettings {

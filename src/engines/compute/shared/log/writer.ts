@@ -46,12 +46,19 @@ interface Untaken {
 }
 
 /** Of a log that counts nowhere. */
-const UNCOUNTED: WorkLogSpace = { owner: 0, began: () => undefined, left: () => undefined, changed: () => undefined };
+const UNCOUNTED: WorkLogSpace = {
+  owner: 0,
+  began: () => undefined,
+  left: () => undefined,
+  changed: () => undefined,
+  room: () => undefined,
+};
 
 export class LogWriter implements LiveLog {
   private readonly now: () => number;
   private readonly onGrown: () => void;
   private readonly segments: Segments;
+  private readonly space: WorkLogSpace;
 
   /** Per stream, bytes that wait for their newline. */
   private readonly unfinished: Record<Source, Buffer[]> = { stdout: [], stderr: [] };
@@ -67,9 +74,9 @@ export class LogWriter implements LiveLog {
   private writing: Promise<void> | undefined;
   private readonly paused: (() => void)[] = [];
 
-  private cutAsked = false;
-  /** Bytes, since it began. */
-  private cutBytes = 0;
+  /** Who waits for a cut, for how many bytes it was. */
+  private cutAsked: ((bytes: number) => void)[] = [];
+  private wake: (() => void) | undefined;
   /** What could not be written, in order. */
   private held: Group[] = [];
   private heldBytes = 0;
@@ -91,6 +98,7 @@ export class LogWriter implements LiveLog {
   ) {
     const segmentBytes = Math.max(MIN_SEGMENT, Math.floor(logBytes / SEGMENTS));
     this.segments = new Segments({ directory, container, segmentBytes, space, log: this });
+    this.space = space;
     this.now = now;
     this.onGrown = onGrown;
   }
@@ -181,11 +189,12 @@ export class LogWriter implements LiveLog {
   }
 
   /** Takes the segments before the newest off the disk, or the newest where it is the only one. What comes later goes on in the log. */
-  async cut(): Promise<number> {
-    const before = this.cutBytes;
-    this.cutAsked = true;
-    await this.tryAgain();
-    return this.cutBytes - before;
+  cut(): Promise<number> {
+    return new Promise((done) => {
+      this.cutAsked.push(done);
+      this.wake?.();
+      this.writing ??= this.drain();
+    });
   }
 
   private async close(): Promise<void> {
@@ -317,13 +326,14 @@ export class LogWriter implements LiveLog {
       await this.writeHeld();
       for (const group of merge(batch)) {
         const { length } = group.frames;
+        await this.waitForCut();
         if (!this.isWhole) this.hold(group);
         else if (!(await this.append(group))) this.hold(group);
         this.queuedBytes -= length;
       }
       this.onGrown();
       if (this.queuedBytes < PENDING) this.goOn();
-    } while (this.queue.length > 0 || this.cutAsked);
+    } while (this.queue.length > 0 || this.cutAsked.length > 0);
     this.writing = undefined;
     clearTimeout(this.againTimer);
     this.againTimer = this.isWhole ? undefined : setTimeout(() => void this.tryAgain(), AGAIN_MS).unref();
@@ -331,9 +341,24 @@ export class LogWriter implements LiveLog {
   }
 
   private async cutNow(): Promise<void> {
-    if (!this.cutAsked) return;
-    this.cutAsked = false;
-    this.cutBytes += await this.segments.cut(this.held[0]?.begun !== true);
+    const asked = this.cutAsked.splice(0);
+    if (asked.length === 0) return;
+    // The rest of a frame of which half is written belongs into the same segment.
+    const bytes = await this.segments.cut(this.held[0]?.begun !== true);
+    for (const done of asked) done(bytes);
+  }
+
+  /** Waits while the logs of its org are cut, of which this may be one: the program waits then, as for a slow disk. */
+  private async waitForCut(): Promise<void> {
+    const cutting = this.space.room();
+    if (cutting === undefined) return;
+    let isOver = false;
+    const over = cutting.then(() => (isOver = true));
+    while (!isOver) {
+      if (this.cutAsked.length > 0) await this.cutNow();
+      else await Promise.race([over, new Promise<void>((wake) => (this.wake = wake))]);
+    }
+    this.wake = undefined;
   }
 
   /** As much as the disk takes; what was dropped behind it is told of then. */
