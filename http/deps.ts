@@ -15,6 +15,7 @@ import type { LogRequest } from '../actors/work/logs.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
 import type { Keyed } from '../storage/commit/request.js';
 import type { EventPage, EventQuery } from '../storage/events.js';
+import type { LedgerMonths } from '../storage/ledger/months.js';
 import type { LedgerReads } from '../storage/ledger/reads.js';
 import type { Credentials } from '../storage/store.js';
 import type { ConnectionBounds } from './connections.js';
@@ -204,7 +205,7 @@ export interface HttpDeps {
   readonly operators: Operators;
   readonly events: Events;
   /** Of an org's money. */
-  readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'>;
+  readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'> & { readonly months: LedgerMonths };
   readonly log: HttpLog;
   readonly metrics: Registry;
   /** ms since the epoch, for ages, expiry and watch timers. */

@@ -37,7 +37,7 @@ const OF_ROUTES: Readonly<Record<string, readonly string[]>> = {
   supervisors: ['limit', 'continue'],
   actors: [],
   admissions: [],
-  ledger: [],
+  ledger: ['sha256'],
   attempt: [],
   wallet: ['after', 'limit', 'month', 'format'],
 };

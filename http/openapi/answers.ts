@@ -98,6 +98,22 @@ export const NEW_ORG: Node = record('An org that has just been made.', {
 
 export const ADMISSIONS: Node = record('Whether new work is let in.', { paused: flag('True: it is not.') });
 
+export const LEDGER_MONTH: Node = record('A month of posting, in UTC.', {
+  month: text('Such as 2026-08.'),
+  state: {
+    ...text(
+      'Open: it is not over, or has a posting that does not add up. Detached: its postings are not kept here any more.',
+    ),
+    'x-known-values': ['Open', 'Closed', 'Detached'],
+  },
+  postings: count('Postings of all orgs; absent: it is open.'),
+  lines: count('Their lines of double entry.'),
+  closedTime: time('When it was closed.'),
+  sha256: text('Of its last whole export, the last line left out.'),
+  exportedTime: time('When that was.'),
+  detachedTime: time('When its postings went.'),
+});
+
 export const LEDGER_AUDIT: Node = record(
   'The auditor of the ledger: it rebuilds from postings, lines and holds what else is stored of money, and says where that differs.',
   {

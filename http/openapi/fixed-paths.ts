@@ -6,6 +6,7 @@ import {
   ACTOR,
   ADMISSIONS,
   LEDGER_AUDIT,
+  LEDGER_MONTH,
   NEW_ORG,
   ORG,
   PARKED,
@@ -41,6 +42,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     route({ id, tag: 'Operators', summary, answer: { status, schema, description: 'What there is.' }, ...more });
   const ofName = path('name', 'The name of the org.');
   const ofKind = [path('kind', 'The kind.')];
+  const ofMonth = path('month', 'Such as 2026-08.');
   const ofObject = [path('uid', 'uid of the object.')];
   const declared = declaredPaths(group, kinds);
   const wallet = walletPaths(group);
@@ -164,6 +166,26 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
     },
     '/ops/v1/ledger/audits': {
       post: ops('auditLedger', 'Audit the ledger now', LEDGER_AUDIT, {}, 202),
+    },
+    '/ops/v1/ledger/months': {
+      get: ops('listLedgerMonths', 'The months of posting, oldest first', list(LEDGER_MONTH)),
+    },
+    '/ops/v1/ledger/months/{month}': {
+      get: route({
+        id: 'exportLedgerMonth',
+        tag: 'Operators',
+        summary: 'Export a closed month',
+        parameters: [ofMonth],
+        answer: {
+          type: 'application/x-ndjson',
+          schema: TEXT,
+          description:
+            'A line of JSON for each posting of all orgs; the last one has the sums, and the SHA-256 of all before it.',
+        },
+      }),
+      delete: ops('detachLedgerMonth', 'Remove the postings of a month that was exported', LEDGER_MONTH, {
+        parameters: [ofMonth, query('sha256', 'Of the export that is kept: from its last line.')],
+      }),
     },
     ...open('/livez', 'readLiveness', 'Does the event loop of the process answer', 'text/plain'),
     ...open(

@@ -21,6 +21,7 @@ import type { ServerContext } from '../server-context.js';
 import { checkIdempotencyKey } from '../resources/options.js';
 import { mediaType } from '../resources/parse.js';
 import { readLimit } from '../resources/versions.js';
+import { ledgerMonthRoutes } from './ledger-months.js';
 
 /** Loaded when the first body comes: it is a tenth of what a start loads, and few services ever need it. */
 async function openReader(): Promise<RouterMiddleware> {
@@ -178,6 +179,7 @@ export function opsRoutes(router: Router, context: ServerContext): void {
     ctx.status = 202;
     ctx.body = operators.ledger.state();
   });
+  ledgerMonthRoutes(router, context);
 }
 
 /** The operators' own org: the key would end later than the one that it was made with. */

@@ -6,7 +6,7 @@ import type { Caller } from '../../actors/resource-service.js';
 import { refuse } from '../../src/api/refusal.js';
 import { rfc3339Millis } from '../../src/api/time.js';
 import { showUSD, sumUSD, USD, ZERO } from '../../src/money/usd.js';
-import type { LedgerEntry } from '../../storage/ledger/reads.js';
+import type { LedgerEntry } from '../../storage/ledger/entries.js';
 import { requireScope } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
 import type { Exchange } from '../exchange.js';
@@ -17,6 +17,7 @@ import { parseRecord } from '../resources/parse.js';
 import { MAX_PAGE, readLimit } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import type { CollectionRouteTarget } from '../target.js';
+import { isDetached } from './ledger-months.js';
 import { refuseCollectionRoute } from './unbuilt.js';
 
 const SCOPE = 'billing:read';
@@ -39,6 +40,8 @@ export async function serveWallet(
   requireScope(caller, SCOPE, '');
   if (below === undefined) return replyJson(x, 200, await readWallet(context, caller), NO_CACHE());
   const query = readQuery(x);
+  const { month } = query;
+  if (month !== undefined && (await context.ledger.months.find(month))?.state === 'Detached') throw isDetached(month);
   if (isCsv(x)) return streamCsv(x, context, caller, query);
   const limit = query.limit ?? PAGE;
   const items = await context.ledger.entries(caller.org, query.after, limit, query.month);

@@ -9,6 +9,7 @@ import type { SshServer } from '../../http/ssh/server.js';
 import type { Blobs } from '../../storage/blobs/blobs.js';
 import type { CommittedChange } from '../../storage/commit/request.js';
 import { listEvents } from '../../storage/events.js';
+import { openLedgerMonths } from '../../storage/ledger/months.js';
 import { openLedgerReads } from '../../storage/ledger/reads.js';
 import type { Store } from '../../storage/open.js';
 import type { Leader, LeaderParts } from './leader.js';
@@ -65,7 +66,7 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
     outputs: openOutputs(store.objects),
     slots: { from: (org, uid, first, limit) => store.objects.slotsFrom(org, uid, first, limit) },
     blobs,
-    ledger: openLedgerReads(store.postgres),
+    ledger: { ...openLedgerReads(store.postgres), months: openLedgerMonths(store.postgres) },
     events: { list: (org, query) => listEvents(store.postgres, org, query) },
     onCredentialUse(address, uid) {
       if (now.state === 'Leading') now.leader.onCredentialUse(address, uid);

@@ -1,5 +1,6 @@
 /** What the leader clears away all the time: rows and blobs that are past their time. And it rewraps what an earlier master key sealed. */
 import type { Actors } from '../../actors/open.js';
+import { openLedgerMonths } from '../../storage/ledger/months.js';
 import { sweepUse } from '../../storage/inference/use.js';
 import type { Postgres } from '../../storage/postgres.js';
 import type { Clock } from '../../storage/store.js';
@@ -10,6 +11,7 @@ import type { LeaderDeps } from './leader.js';
 const SWEEP_ROWS_MS = 60_000;
 const SWEEP_BLOBS_MS = 3_600_000;
 const SWEEP_USE_MS = 600_000;
+const CLOSE_MONTHS_MS = 3_600_000;
 /** Statuses show the last 24 hours. */
 const USE_KEPT_MS = 25 * 3_600_000;
 /** Rows that are removed together. */
@@ -34,6 +36,7 @@ export function startSweeps(
       ...{ postgres, changes, responses, every, eventsKept: EVENTS_KEPT_MS, now: store.clock },
       onFloor: (floor) => actors.moveFloor(floor),
     }),
+    { name: 'months of the ledger', every: CLOSE_MONTHS_MS, run: (signal) => closeMonths(postgres, problem, signal) },
     { name: 'use of models', every: SWEEP_USE_MS, run: (signal) => sweepUses(postgres, store.clock, signal) },
     {
       ...{ name: 'blobs', every: SWEEP_BLOBS_MS },
@@ -46,6 +49,19 @@ export function startSweeps(
     if (unreadable > 0)
       metrics.observe.problem('stored Secrets', `${unreadable} secret versions do not open with any master key here`);
   });
+}
+
+async function closeMonths(
+  postgres: Postgres,
+  problem: (what: string, error: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const left = await openLedgerMonths(postgres).close(signal);
+  if (left !== undefined)
+    problem(
+      'months of the ledger',
+      new Error(`${left} is not closed: a posting of it does not add up (GET /ops/v1/ledger)`),
+    );
 }
 
 async function sweepUses(postgres: Postgres, clock: Clock, signal: AbortSignal): Promise<void> {

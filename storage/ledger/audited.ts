@@ -1,12 +1,12 @@
 /** What the auditor of the ledger reads: the orgs that have one, and of each what differs and how much there is. Whole store. */
 import type { Postgres, Statement } from '../postgres.js';
-import { auditLedger, type LedgerFinding } from './audit.js';
+import { auditLedger, OPEN, type LedgerFinding } from './audit.js';
 
 /** Each rejects with a `RefusalError` Unavailable when Postgres does not answer in time. */
 export interface AuditedLedger {
   /** Those behind `after`, in order, at most `limit`. */
   orgs(after: string, limit: number): Promise<readonly string[]>;
-  /** Lines of double entry. */
+  /** Lines of double entry in months that are not closed. */
   lines(org: string): Promise<number>;
   findings(org: string): Promise<readonly LedgerFinding[]>;
 }
@@ -39,4 +39,4 @@ WITH RECURSIVE next AS (
 SELECT org FROM next WHERE org IS NOT NULL`,
 };
 
-const LINES: Statement = { name: 'lines of an org', text: 'SELECT count(*) FROM lines WHERE org = $1' };
+const LINES: Statement = { name: 'lines of an org', text: `SELECT count(*) FROM lines WHERE org = $1 AND ${OPEN}` };

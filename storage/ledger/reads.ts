@@ -1,10 +1,11 @@
 /** Reads of the ledger for the wallet and its entries. Bounded in rows. Nothing here decides about money: only the commit does. */
 import { emptyCounter, type Counter } from '../../src/money/book.js';
 import { WALLET } from '../../src/money/counters.js';
-import type { Hold, Segment } from '../../src/money/hold.js';
+import type { Hold } from '../../src/money/hold.js';
 import type { WalletMode } from '../../src/money/limits.js';
 import { USD } from '../../src/money/usd.js';
 import type { Postgres, Statement } from '../postgres.js';
+import { ENTRY_COLUMNS, entryOf, type EntryRow, type LedgerEntry } from './entries.js';
 import { counterOf, COUNTER_COLUMNS, holdOf, type CounterRow } from './rows.js';
 
 export interface WalletFigures {
@@ -12,25 +13,6 @@ export interface WalletFigures {
   /** What grants still have, and what is owed or was given back. Below zero: arrears. */
   readonly balanceUSD: USD;
   readonly heldUSD: USD;
-}
-
-export interface LedgerEntry {
-  /** In the order of commits. */
-  readonly position: number;
-  /** ms. */
-  readonly time: number;
-  readonly key: string;
-  readonly reason: 'Use' | 'Refund' | 'Correction' | 'Credit' | 'Expiry';
-  /** Month in which it counts. */
-  readonly period: string;
-  readonly project?: string | undefined;
-  readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** uid of the object. */
-  readonly owner?: string | undefined;
-  readonly segment?: Segment | undefined;
-  readonly amountUSD: string;
-  readonly coveredUSD: string;
-  readonly lines: readonly { readonly account: string; readonly amountUSD: string }[];
 }
 
 /** Each rejects with a `RefusalError` Unavailable when Postgres does not answer. */
@@ -73,42 +55,6 @@ export function openLedgerReads(postgres: Postgres): LedgerReads {
   };
 }
 
-type EntryRow = [
-  position: number,
-  time: number,
-  key: string,
-  reason: LedgerEntry['reason'],
-  period: string,
-  project: string | null,
-  labels: Record<string, string> | null,
-  owner: string | null,
-  segment: Segment | null,
-  amount: string,
-  covered: string,
-  lines: { account: string; amountUSD: string }[],
-];
-
-function entryOf([
-  position,
-  time,
-  key,
-  reason,
-  period,
-  project,
-  labels,
-  owner,
-  segment,
-  amount,
-  covered,
-  lines,
-]: EntryRow): LedgerEntry {
-  return {
-    ...{ position, time, key, reason, period, lines, amountUSD: amount, coveredUSD: covered },
-    ...{ project: project ?? undefined, labels: labels ?? undefined },
-    ...{ owner: owner ?? undefined, segment: segment ?? undefined },
-  };
-}
-
 const COUNTER: Statement = {
   name: 'counter',
   text: `SELECT ${COUNTER_COLUMNS} FROM counters c WHERE c.org = $1 AND c.counter = $2`,
@@ -130,18 +76,13 @@ SELECT coalesce((SELECT mode FROM money_orgs WHERE org = $1), 'Unlimited'),
   coalesce((SELECT held_usd FROM counters WHERE org = $1 AND counter = $2), 0)::text`,
 };
 
-const ENTRY_COLUMNS = `
-SELECT p.position, floor(extract(epoch FROM p.time) * 1000)::bigint, p.key, p.reason, p.period, p.project, p.labels, p.owner,
-  p.segment, p.amount_usd::text, p.covered_usd::text,
-  (SELECT coalesce(json_agg(json_build_object('account', l.account, 'amountUSD', l.amount_usd::text) ORDER BY l.line), '[]')
-   FROM lines l WHERE (l.org, l.posting, l.time) = (p.org, p.key, p.time))
-FROM postings p WHERE p.org = $1 AND p.position > $2::bigint`;
+const ENTRIES_BEHIND = `SELECT ${ENTRY_COLUMNS('lines')} FROM postings p WHERE p.org = $1 AND p.position > $2::bigint`;
 
-const ENTRIES: Statement = { name: 'ledger entries', text: `${ENTRY_COLUMNS} ORDER BY p.position LIMIT $3` };
+const ENTRIES: Statement = { name: 'ledger entries', text: `${ENTRIES_BEHIND} ORDER BY p.position LIMIT $3` };
 
 /** Nothing that counts in a month is posted before it, so older partitions are not read. */
 const ENTRIES_OF_MONTH: Statement = {
   name: 'ledger entries of a month',
-  text: `${ENTRY_COLUMNS} AND p.period = $4 AND p.time >= ($4::text || '-01 00:00:00+00')::timestamptz
+  text: `${ENTRIES_BEHIND} AND p.period = $4 AND p.time >= ($4::text || '-01 00:00:00+00')::timestamptz
 ORDER BY p.position LIMIT $3`,
 };

@@ -9,7 +9,7 @@ import { API_GROUP } from '../../src/brand.js';
 import { refuse } from '../../src/api/refusal.js';
 import { KINDS } from '../../src/kinds/index.js';
 import { USD } from '../../src/money/usd.js';
-import { BASE, bearer, IN_DEFAULT, KEYS, object, openTestApi, type TestApi } from './support/test-api.js';
+import { BASE, bearer, IN_DEFAULT, KEYS, object, openTestApi, type TestApi, NO_MONTHS } from './support/test-api.js';
 import { at, json } from './support/json.js';
 
 const WITHOUT_KEY = { authorization: '' };
@@ -114,6 +114,7 @@ test('every operation of the OpenAPI document is there: served, or 501', async (
     ledger: {
       wallet: async () => ({ mode: 'Unlimited', balanceUSD: new USD(0), heldUSD: new USD(0) }),
       entries: async () => [],
+      months: NO_MONTHS,
     },
     commands: openCommands({ read: async () => undefined } as unknown as AttachDeps),
     inference: {

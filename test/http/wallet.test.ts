@@ -2,9 +2,9 @@
 import test from 'ava';
 import type { HttpDeps } from '../../http/deps.js';
 import { USD } from '../../src/money/usd.js';
-import type { LedgerEntry } from '../../storage/ledger/reads.js';
+import type { LedgerEntry } from '../../storage/ledger/entries.js';
 import { at, json, list } from './support/json.js';
-import { BASE, bearer, KEYS, openTestApi } from './support/test-api.js';
+import { BASE, bearer, KEYS, openTestApi, NO_MONTHS } from './support/test-api.js';
 
 const line = (account: string, amountUSD: string) => ({ account, amountUSD });
 const CREDIT: LedgerEntry = {
@@ -26,6 +26,10 @@ function ledgerOf(entries: readonly LedgerEntry[], pages: number[] = []): HttpDe
       return entries
         .filter(({ position, period }) => org === 'acme' && position > after && (month ?? period) === period)
         .slice(0, limit);
+    },
+    months: {
+      ...NO_MONTHS,
+      find: async (month) => (month === '2026-08' ? { month, state: 'Detached' } : undefined),
     },
   };
 }
@@ -60,6 +64,9 @@ test('entries come oldest first, page by page, with their lines and what they ch
   ]);
   t.deepEqual(await json(api.call(`${BASE}/wallet/entries?after=4`)), { items: [] });
   t.is(list(await json(api.call(`${BASE}/wallet/entries?month=2026-10`)), 'items').length, 1);
+  const gone = await api.call(`${BASE}/wallet/entries?month=2026-08&format=csv`);
+  t.is(gone.status, 404);
+  t.regex(await gone.text(), /the entries of 2026-08 were exported by the operator/);
   const others = await json(api.call(`${BASE}/wallet/entries`, { headers: bearer(KEYS.other) }));
   t.deepEqual(others, { items: [] });
   for (const bad of ['after=x', 'month=2026-13', 'format=xml', 'limit=-1', 'mont=2026-11'])

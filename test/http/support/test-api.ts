@@ -98,6 +98,12 @@ function unwired(): never {
   throw new Error('not wired in this test');
 }
 
+/** A ledger whose months are all kept. */
+export const NO_MONTHS: HttpDeps['ledger']['months'] = {
+  ...{ list: async () => [], find: async () => undefined },
+  ...{ close: unwired, read: unwired, exported: unwired, detach: unwired },
+};
+
 const LIMITS: HttpConfig['limits'] = {
   bodyBytes: 3 * 1024 * 1024,
   requestSeconds: 10,
@@ -178,7 +184,7 @@ export async function openTestApi(
       recoverOrg: unwired,
     },
     events: { list: unwired },
-    ledger: { wallet: unwired, entries: unwired },
+    ledger: { wallet: unwired, entries: unwired, months: NO_MONTHS },
     browserSessionKey: randomBytes(32),
     log: { info: note, warn: note, error: note },
     metrics: new Registry(),
