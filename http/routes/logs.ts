@@ -17,7 +17,7 @@ import type { LogRequest } from '../../actors/work/logs.js';
 import type { Exchange } from '../exchange.js';
 import type { SubresourceTarget } from '../target.js';
 import { LineBlocks } from '../line-blocks.js';
-import { LineStamps } from '../line-stamps.js';
+import { LogText } from '../log-text.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
 import { readBytes } from '../resources/read.js';
 import { readFlag } from '../resources/versions.js';
@@ -129,11 +129,11 @@ async function streamLines(
   { timestamps, most }: LogForm,
 ): Promise<void> {
   let left = most;
-  const stamps = new LineStamps();
+  const text = new LogText(timestamps);
   const bytesOf = (piece: LogLine): Uint8Array | undefined => {
     begin(x);
     if (left <= 0) return undefined;
-    const line = timestamps ? stamps.stamped(piece) : piece.data;
+    const line = text.bytesOf(piece);
     left -= line.length;
     return left < 0 ? line.subarray(0, left) : line;
   };

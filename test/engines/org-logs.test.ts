@@ -62,7 +62,8 @@ async function read({ directory }: Place, id: string, tail?: number): Promise<st
 
 function onDisk({ directory }: Place): number {
   const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.log'));
-  const sizes = files.map((name) => statSync(join(directory, name)).size);
+  // One may go between the two looks.
+  const sizes = files.flatMap((name) => statSync(join(directory, name), { throwIfNoEntry: false })?.size ?? []);
   return sizes.reduce((sum, size) => sum + FILE_COST + size - SEGMENT_HEAD, 0);
 }
 
@@ -147,6 +148,27 @@ test('a reader in the middle of a log that is cut is told, and ends', async (t) 
   for await (const { stream, data } of lines) last = stream === 'system' ? String(data) : '';
   t.regex(last, cutBefore(KiB + 1));
   await reader.close();
+});
+
+test('where a cut goes through a line, the log says that its beginning is gone', async (t) => {
+  const at = place({ orgBytes: 1 * MiB });
+  const writer = write(at, 'work', 'loud');
+  await print(writer, 3);
+  // A line without an end, longer than what is kept.
+  for (let index = 0; index < 40; index++) {
+    const chunk = Buffer.alloc(64 * KiB, 'y');
+    if (!writer.feed('stdout', chunk)) await new Promise<void>((go) => writer.whenReady(go));
+  }
+  await writer.end();
+  const [said = ''] = await read(at, 'work');
+  t.regex(said, /^\[everything before line 4, and the beginning of that \(\d+ bytes\) was cut: /);
+  at.logs.ended('work');
+  await run(at, 'next', 'loud', 900);
+  const [then = ''] = await until('its rest is cut', async () => {
+    const lines = await read(at, 'work');
+    return lines.length === 1 && lines;
+  });
+  t.regex(then, /^\[everything before line (4, and the beginning of that|5) \(2624512 bytes\) was cut: /);
 });
 
 test('logs of all orgs are bounded together, and the org with the most is cut', async (t) => {

@@ -31,30 +31,35 @@ async function cutToHead(path: string): Promise<void> {
       await file.truncate(0);
       return;
     }
-    const { lines, bytes } = await countedIn(file);
+    const { lines, bytes, inLine } = await countedIn(file, head.inLine);
     // The head first: where the process ends in between, more is said to be cut than was, and not less.
-    await file.write(writeSegmentHead({ ...head, lines: head.lines + lines, bytes: head.bytes + bytes }), 0);
+    await file.write(writeSegmentHead({ ...head, lines: head.lines + lines, bytes: head.bytes + bytes, inLine }), 0);
     await file.truncate(SEGMENT_HEAD);
   } finally {
     await file.close();
   }
 }
 
-/** Ends of lines, and bytes of output, of the whole frames of a segment. */
-async function countedIn(file: FileHandle): Promise<{ readonly lines: number; readonly bytes: number }> {
+/** Ends of lines, and bytes of output, of the whole frames of a segment, and whether they end within a line, as what was before may have. */
+async function countedIn(
+  file: FileHandle,
+  before: boolean,
+): Promise<{ readonly lines: number; readonly bytes: number; readonly inLine: boolean }> {
   const chunk = Buffer.allocUnsafe(READ);
   let lines = 0;
   let bytes = 0;
+  let inLine = before;
   for (let at = SEGMENT_HEAD; ;) {
     const { bytesRead } = await file.read(chunk, 0, READ, at);
     const part = chunk.subarray(0, bytesRead);
     let used = 0;
     for (let size = frameSize(part, 0); size !== undefined; size = frameSize(part, used)) {
-      if (!isPartial(part, used)) lines++;
+      inLine = isPartial(part, used);
+      if (!inLine) lines++;
       bytes += size - FRAME_OVERHEAD;
       used += size;
     }
-    if (used === 0) return { lines, bytes };
+    if (used === 0) return { lines, bytes, inLine };
     at += used;
   }
 }

@@ -27,18 +27,23 @@ export interface Frame extends LogLine {
   readonly size: number;
 }
 
+/** What lies before a segment. */
 export interface SegmentHead {
   /** Number of the org whose log it is (`org-logs.ts`); 0 in segments of older programs. */
   readonly owner: number;
+  /** Whole ones. */
   readonly lines: number;
   readonly bytes: number;
+  /** The last line before it goes on in it. */
+  readonly inLine: boolean;
 }
 
 export function writeSegmentHead(head: SegmentHead): Buffer {
   const buffer = Buffer.alloc(SEGMENT_HEAD);
   buffer.writeUInt32LE(MAGIC, 0);
   buffer.writeUInt32LE(head.owner, 4);
-  buffer.writeDoubleLE(head.lines, 8);
+  // Lines are whole, so the half says that one is not.
+  buffer.writeDoubleLE(head.lines + (head.inLine ? 0.5 : 0), 8);
   buffer.writeDoubleLE(head.bytes, 16);
   return buffer;
 }
@@ -46,7 +51,9 @@ export function writeSegmentHead(head: SegmentHead): Buffer {
 /** Undefined when the bytes are not the head of a segment. */
 export function readSegmentHead(buffer: Buffer): SegmentHead | undefined {
   if (buffer.length < SEGMENT_HEAD || buffer.readUInt32LE(0) !== MAGIC) return undefined;
-  return { owner: buffer.readUInt32LE(4), lines: buffer.readDoubleLE(8), bytes: buffer.readDoubleLE(16) };
+  const lines = buffer.readDoubleLE(8);
+  const inLine = !Number.isInteger(lines);
+  return { owner: buffer.readUInt32LE(4), lines: Math.floor(lines), bytes: buffer.readDoubleLE(16), inLine };
 }
 
 /** The caller has made sure of the room, which `writeUInt32LE` would check again for each line. */

@@ -11,6 +11,8 @@ export interface Group {
   begun: boolean;
   readonly lines: number;
   readonly bytes: number;
+  /** Its last line goes on in a later one. */
+  readonly inLine: boolean;
 }
 
 /** Joins small groups, so that one write carries the lines of many chunks. */
@@ -37,5 +39,6 @@ function joinGroups(groups: readonly Group[]): Group {
     begun: false,
     lines: groups.reduce((sum, group) => sum + group.lines, 0),
     bytes: groups.reduce((sum, group) => sum + group.bytes, 0),
+    inLine: groups.at(-1)?.inLine ?? false,
   };
 }

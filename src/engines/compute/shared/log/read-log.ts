@@ -29,7 +29,7 @@ const IDLE_MS = 1_000;
 /** Reads as fast as the disk gives. */
 const UNPACED: LogPace = { begin: () => turnOfLoop(), end: () => Promise.resolve() };
 
-const NO_HEAD: SegmentHead = { owner: 0, lines: 0, bytes: 0 };
+const NO_HEAD: SegmentHead = { owner: 0, lines: 0, bytes: 0, inLine: false };
 
 /** Where a reader stands. `segment` undefined: nothing was read yet. */
 export class LogReader {
@@ -166,11 +166,12 @@ export class LogReader {
 
   /** `time`: of what comes next (ms). */
   private *whatWasCut(time: number, since: number): Generator<LogLine> {
-    const { lines, bytes } = this.head;
+    const { lines, bytes, inLine } = this.head;
     if (bytes <= this.passed) return;
     this.passed = bytes;
     if (time < since) return;
-    const words = `everything before line ${lines + 1} (${bytes} bytes) was cut: this log, or those of its org together, are longer than is kept`;
+    const line = inLine ? `${lines + 1}, and the beginning of that` : String(lines + 1);
+    const words = `everything before line ${line} (${bytes} bytes) was cut: this log, or those of its org together, are longer than is kept`;
     yield { stream: 'system', time, data: Buffer.from(`[${words}]\n`) };
   }
 

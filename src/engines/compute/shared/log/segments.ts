@@ -43,6 +43,7 @@ export class Segments {
   private newestBytes = 0;
   private linesBefore = 0;
   private bytesBefore = 0;
+  private inLine = false;
   /** Those on the disk, the oldest first, with the bytes that each counts. */
   private stored: { readonly path: string; bytes: number }[] = [];
   private begun = false;
@@ -73,6 +74,7 @@ export class Segments {
     }
     this.linesBefore += group.lines;
     this.bytesBefore += group.bytes;
+    this.inLine = group.inLine;
   }
 
   /** `whole`: no half frame stands at the end, so the newest may go too, where it is the only one. Answers the bytes that are gone. */
@@ -110,7 +112,8 @@ export class Segments {
     const path = join(directory, segmentName(container, this.next));
     const fd = await opens(path, 'w', 0o600);
     try {
-      const head = writeSegmentHead({ owner: space.owner, lines: this.linesBefore, bytes: this.bytesBefore });
+      const { linesBefore: lines, bytesBefore: bytes, inLine } = this;
+      const head = writeSegmentHead({ owner: space.owner, lines, bytes, inLine });
       if ((await writes(fd, head)).bytesWritten < SEGMENT_HEAD) throw new NoRoom();
     } catch (error) {
       await closes(fd);

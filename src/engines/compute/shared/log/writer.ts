@@ -68,7 +68,7 @@ export class LogWriter implements LiveLog {
   private readonly untaken: Untaken[] = [];
   private later: NodeJS.Immediate | undefined;
   /** What of the group that is being made lies in the scratch. */
-  private draft = { size: 0, lines: 0, bytes: 0 };
+  private draft = { size: 0, lines: 0, bytes: 0, inLine: false };
   private queue: Group[] = [];
   private queuedBytes = 0;
   private writing: Promise<void> | undefined;
@@ -304,16 +304,17 @@ export class LogWriter implements LiveLog {
     const { draft } = this;
     draft.size = writeFrame(scratch, draft.size, stream, time, partial, source, from, to);
     if (!partial) draft.lines++;
+    draft.inLine = partial;
     draft.bytes += to - from;
   }
 
   /** What has gathered in the scratch is a group. Always before anything else can use the scratch. */
   private seal(): void {
-    const { size, lines, bytes } = this.draft;
+    const { size, lines, bytes, inLine } = this.draft;
     if (size > 0) {
-      this.queue.push({ frames: Buffer.from(scratch.subarray(0, size)), begun: false, lines, bytes });
+      this.queue.push({ frames: Buffer.from(scratch.subarray(0, size)), begun: false, lines, bytes, inLine });
       this.queuedBytes += size;
-      this.draft = { size: 0, lines: 0, bytes: 0 };
+      this.draft = { size: 0, lines: 0, bytes: 0, inLine: false };
     }
     if (this.queue.length > 0) this.writing ??= this.drain();
   }
@@ -394,7 +395,7 @@ export class LogWriter implements LiveLog {
     const frames = Buffer.allocUnsafe(note.length + FRAME_OVERHEAD);
     writeFrame(frames, 0, 'system', this.now(), false, note, 0, note.length);
     this.heldBytes += frames.length;
-    return { frames, begun: false, lines: 0, bytes: 0 };
+    return { frames, begun: false, lines: 0, bytes: 0, inLine: false };
   }
 
   /** False: not all of it could be written, and the rest is left in the group. */

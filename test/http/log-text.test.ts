@@ -1,15 +1,15 @@
-/** Times before the lines of a log. */
+/** Lines of a log as text. */
 import fc from 'fast-check';
 import test from 'ava';
-import { LineStamps } from '../../http/line-stamps.js';
+import { LogText } from '../../http/log-text.js';
 import type { LogLine } from '../../src/engines/compute/contract/engine.js';
 
 const STAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z /;
 
-function shown(pieces: readonly [LogLine['stream'], string][]): string {
-  const stamps = new LineStamps();
+function shown(pieces: readonly [LogLine['stream'], string][], timestamps = true): string {
+  const text = new LogText(timestamps);
   return pieces
-    .map(([stream, text], time) => Buffer.from(stamps.stamped({ stream, time, data: Buffer.from(text) })).toString())
+    .map(([stream, words], time) => Buffer.from(text.bytesOf({ stream, time, data: Buffer.from(words) })).toString())
     .join('');
 }
 
@@ -38,7 +38,23 @@ test('whatever the pieces, every line begins with a time and no other place has 
       if (lines.at(-1) === '') lines.pop();
       t.true(lines.every((line) => STAMP.test(line) && !STAMP.test(line.slice(25))));
       const rest = lines.map((line) => line.replace(STAMP, '')).join('');
-      t.is(rest, pieces.map(([, text]) => text.replace('\n', '')).join(''));
+      t.is(rest, pieces.map(([, words]) => words.replace('\n', '')).join(''));
     }),
+  );
+});
+
+test('without times everything is as it was printed, but that what the service says has a line of its own', (t) => {
+  t.is(
+    shown(
+      [
+        ['stdout', 'half '],
+        ['stderr', 'warning '],
+        ['system', '[cut]\n'],
+        ['stdout', 'end\n'],
+        ['system', '[over]\n'],
+      ],
+      false,
+    ),
+    'half warning \n[cut]\nend\n[over]\n',
   );
 });

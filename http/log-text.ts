@@ -1,0 +1,35 @@
+/**
+ * Lines of a log as text. With times there is one before each line, also of lines that come in pieces: once, that of their first piece. What
+ * the service says of the log has a line of its own.
+ */
+import { rfc3339Millis } from '../src/api/time.js';
+import type { LogLine } from '../src/engines/compute/contract/engine.js';
+
+const NEWLINE = 10;
+const NOTHING = Buffer.alloc(0);
+
+export class LogText {
+  readonly #timestamps: boolean;
+  #stamp = { time: Number.NaN, bytes: NOTHING };
+  /** Whose line has no end yet. */
+  #open: LogLine['stream'] | undefined;
+
+  constructor(timestamps: boolean) {
+    this.#timestamps = timestamps;
+  }
+
+  /** With times, a piece between those of another stream's line begins a line of its own. */
+  bytesOf({ stream, time, data }: LogLine): Uint8Array {
+    const open = this.#open;
+    this.#open = data.at(-1) === NEWLINE ? undefined : stream;
+    if (open === stream || (!this.#timestamps && stream !== 'system')) return data;
+    const end = open === undefined ? NOTHING : Buffer.of(NEWLINE);
+    return Buffer.concat([end, this.#stampOf(time), data]);
+  }
+
+  #stampOf(time: number): Buffer {
+    if (!this.#timestamps) return NOTHING;
+    if (this.#stamp.time !== time) this.#stamp = { time, bytes: Buffer.from(`${rfc3339Millis(time)} `) };
+    return this.#stamp.bytes;
+  }
+}
