@@ -45,6 +45,7 @@ export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: 
   afterCommit.connect({
     effects: runner.take,
     volatile: runner.takeVolatile,
+    funded: work.fundedTimes.note,
     attemptsAsked: runner.attemptsAsked,
     timers(address, uid, writes) {
       for (const { op, timer, generation, ...rest } of writes) {

@@ -61,12 +61,19 @@ export function openWork(deps: ActorsDeps, { read, router, nextChange }: Objects
       },
     });
   const attaching = { ...order, engine: engine && clientEngine(engine), activity, nextChange: nextChange.wait };
+  const fundedTimes = openFundedTimes({
+    ...{ engine, attempts, clock, onProblem },
+    graceMs: deps.settings.unfundedGraceMs,
+  });
   return {
     /** What the effects on work use. */
-    deps: { ...order, attempts, reports, deliver, tell: router.tell } satisfies WorkDeps,
+    deps: {
+      ...{ ...order, attempts, reports, deliver, tell: router.tell },
+      fundedSeconds: fundedTimes.secondsOf,
+    } satisfies WorkDeps,
     attempts,
     tools,
-    fundedTimes: openFundedTimes({ engine, attempts, clock, graceMs: deps.settings.unfundedGraceMs, onProblem }),
+    fundedTimes,
     running: openRunning({ attempts, router, read }),
     commands: openCommands(attaching),
     files: openFiles(attaching),

@@ -25,6 +25,8 @@ import {
 } from './outcome.js';
 
 export interface WorkDeps extends WorkSpecDeps {
+  /** How long the work of an Attempt may go on that begins now; undefined: without end. */
+  fundedSeconds(uid: string): number | undefined;
   readonly inputs: Inputs;
   readonly kinds: readonly KindDefinition[];
   readonly engine: ComputeEngine | undefined;
@@ -119,7 +121,7 @@ export async function startWork(
       case 'Later':
         return retry(resolved.message);
       case 'Resolved': {
-        let { spec } = resolved;
+        let spec = { ...resolved.spec, fundedSeconds: deps.fundedSeconds(row.uid) };
         if (plan.notesImage === true && deps.engine.resolveImage !== undefined) {
           const image = await deps.engine.resolveImage(spec.image, spec.registryLogins, signal);
           if (image.outcome === 'Missing') return await failed(image.reason, image.message);

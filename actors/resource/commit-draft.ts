@@ -34,7 +34,8 @@ export async function commitDraft(
   const result = await deps.committer.commit(request, basis?.body);
   switch (result.outcome) {
     case 'Committed': {
-      const { version } = result;
+      const { version, funded } = result;
+      if (funded !== undefined) deps.afterCommit.funded(uid, funded.until);
       const { body } = request.write;
       deps.backlog.committed(self.address, wasActive, request.active);
       if (draft.gone) {

@@ -1,19 +1,23 @@
 /**
  * Tells the engine how long work is paid, so that it ends by itself should nobody renew its hold: the service may be away, or its database.
- * It then has `graceMs` more, in which the service may come back. Work that nothing limits has no such end. A first hold, which lasts a
- * minute, is not told of: its renewal is, half a minute after the work began.
+ * It then has `graceMs` more, in which the service may come back. Work that nothing limits has no such end. The order of the work says it
+ * first, from the commit that began to bill it; then each commit and each renewal that bills it does.
  *
  * I7: what such time costs beyond what is held is the service's, so there has to be an end to it.
- * I10: one entry for each piece of work until it is told, AT_ONCE in a message. What the engine does not take is told again.
+ * I10: one entry for each piece of work until it is told, AT_ONCE in a message, and the last word of MOST_KNOWN. What the engine does not take
+ * is told again.
  */
+import { LRUCache } from 'lru-cache';
 import type { ComputeEngine, FundedTime } from '../../src/engines/compute/contract/engine.js';
 import type { Clock } from '../../storage/store.js';
 import { tick } from '../money/ticker.js';
 import { workId, type Attempts } from './attempts.js';
 
-const EVERY_MS = 1_000;
+const EVERY_MS = 200;
 const AT_ONCE = 1_000;
 const ANSWER_MS = 10_000;
+/** An order follows the commit that bills its work within seconds. */
+const MOST_KNOWN = 20_000;
 
 export interface FundedTimesDeps {
   readonly engine: ComputeEngine | undefined;
@@ -24,15 +28,24 @@ export interface FundedTimesDeps {
   onProblem(message: string): void;
 }
 
+/** ms; undefined: nothing limits it. */
+type Until = number | undefined;
+
 export interface FundedTimes {
-  /** `uid` of the Attempt; `until` in ms, undefined: nothing limits it. */
-  note(uid: string, until: number | undefined): void;
+  /** `uid` of the Attempt. */
+  note(uid: string, until: Until): void;
+  /** How long work that begins now may go on, in seconds; undefined: without end, or nothing is known. */
+  secondsOf(uid: string): number | undefined;
   /** Goes on until `stopping` is aborted; resolves then. */
   run(stopping: AbortSignal): Promise<void>;
 }
 
 export function openFundedTimes({ engine, attempts, clock, graceMs, onProblem }: FundedTimesDeps): FundedTimes {
-  const untold = new Map<string, number | undefined>();
+  const untold = new Map<string, Until>();
+  const known = new LRUCache<string, { readonly until: Until }>({ max: MOST_KNOWN });
+
+  const secondsTo = (until: Until, now: number): number | undefined =>
+    until === undefined ? undefined : Math.max(0, until + graceMs - now) / 1000;
 
   async function round(to: ComputeEngine, stopping: AbortSignal): Promise<void> {
     while (untold.size > 0 && !stopping.aborted) {
@@ -41,7 +54,7 @@ export function openFundedTimes({ engine, attempts, clock, graceMs, onProblem }:
       const times = some.flatMap(([uid, until]): FundedTime[] => {
         const attempt = attempts.find(uid);
         if (attempt.found !== 'Live') return [];
-        return [{ work: workId(uid, attempt.epoch), seconds: until && Math.max(0, until + graceMs - now) / 1000 }];
+        return [{ work: workId(uid, attempt.epoch), seconds: secondsTo(until, now) }];
       });
       if (times.length > 0) await to.fund(times, AbortSignal.any([stopping, AbortSignal.timeout(ANSWER_MS)]));
       // What was noted meanwhile is told in the next round.
@@ -51,8 +64,11 @@ export function openFundedTimes({ engine, attempts, clock, graceMs, onProblem }:
 
   return {
     note(uid, until) {
-      if (engine !== undefined) untold.set(uid, until);
+      if (engine === undefined) return;
+      untold.set(uid, until);
+      known.set(uid, { until });
     },
+    secondsOf: (uid) => secondsTo(known.get(uid)?.until, clock()),
     async run(stopping) {
       if (engine === undefined) return;
       const problem = (message: string): void =>

@@ -133,7 +133,7 @@ function bill(
   const rateUSDPerHour = operation.rateUSDPerHour ?? hold.billing?.rateUSDPerHour ?? hold.terms.rateUSDPerHour;
   const next = { ...charged, sequence: hold.sequence + 1, billing: { segment, since, rateUSDPerHour } };
   book.setHold(hold.key, next);
-  return { outcome: 'Applied', fundedUntil: fundedUntil(next) };
+  return { outcome: 'Applied', fundedUntil: fundedUntil(next), limited: isLimited(book, next) };
 }
 
 /** A refused renewal keeps what it had, unless a Budget has less than nothing: the work goes on until that is spent. */

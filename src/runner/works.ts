@@ -139,6 +139,7 @@ export class Works {
     const accepted = this.append({ r: 'accept', id: spec.id, at: this.deps.now(), containers: containersOf(spec) });
     const work = new Work(spec, this.deps, (state) => this.changed(work, state));
     this.entries.set(spec.id, { kind: 'live', work });
+    this.fund([{ work: spec.id, seconds: spec.fundedSeconds ?? null }]);
     await accepted.catch((error: Error) => {
       work.giveUp(`the journal cannot be written: ${error.message}`);
       unwritten(error);

@@ -12,7 +12,7 @@ import type { MoneyOperation, OperationResult } from '../../src/money/operation.
 import type { LedgerBooks, LedgerNeeds } from '../ledger/read-book.js';
 import { isChanged, writeBooks, type ChangedBook } from '../ledger/write-book.js';
 import type { QueuedCommit, QueuedLedger } from './queued-commit.js';
-import type { CommitRequest, CommitResult } from './request.js';
+import type { CommitRequest, CommitResult, FundedHold } from './request.js';
 import type { Session } from './session.js';
 
 export interface Ledger {
@@ -64,6 +64,7 @@ export function admitMoney(
     const result = applyMember(book, request.money, now);
     if (result.outcome === 'NotApplied') refused.set(queued, refusalOf(result.refusal));
     else if (deleted) releaseAll(book, request.uid, now);
+    queued.funded = result.outcome === 'Applied' ? fundedBy(result.results) : undefined;
     noteMaker(makers, book, mark, queued);
   }
   const results = new Map<QueuedLedger, readonly OperationResult[]>();
@@ -88,6 +89,12 @@ export function admitMoney(
       await writeBooks(session, changed, now);
     },
   };
+}
+
+function fundedBy(results: readonly OperationResult[]): FundedHold | undefined {
+  const last = results.findLast((result) => result.outcome === 'Applied' && result.fundedUntil !== undefined);
+  if (last?.outcome !== 'Applied') return undefined;
+  return { until: last.limited === true ? last.fundedUntil : undefined };
 }
 
 /** Each by itself: a refused one does not fail its neighbours. */

@@ -4,7 +4,7 @@
  */
 import { stampVersion } from '../../src/api/encode.js';
 import type { QueuedCommit } from './queued-commit.js';
-import type { CommittedChange } from './request.js';
+import type { CommitResult, CommittedChange } from './request.js';
 
 const TYPES = { insert: 'ADDED', update: 'MODIFIED', delete: 'DELETED' } as const;
 
@@ -32,7 +32,7 @@ export function openPublishOrder(head: number, publish: (changes: CommittedChang
       entries.forEach((queued, i) => {
         // What is answered is the body itself.
         stampVersion(queued.request.write.body, first + i);
-        queued.resolve({ outcome: 'Committed', version: first + i });
+        queued.resolve(answerOf(queued, first + i));
       });
     early.clear();
   }
@@ -49,7 +49,7 @@ export function openPublishOrder(head: number, publish: (changes: CommittedChang
         published += next.length;
         publish(next.map((queued, i) => changeOf(queued, start + i)));
         // I2: cache and watchers have it, Postgres has it; now it may be acknowledged.
-        next.forEach((queued, i) => queued.resolve({ outcome: 'Committed', version: start + i }));
+        next.forEach((queued, i) => queued.resolve(answerOf(queued, start + i)));
       }
     },
     newest: () => newest,
@@ -59,6 +59,10 @@ export function openPublishOrder(head: number, publish: (changes: CommittedChang
       answerEarly();
     },
   };
+}
+
+function answerOf({ funded }: QueuedCommit, version: number): CommitResult {
+  return { outcome: 'Committed', version, ...(funded && { funded }) };
 }
 
 function changeOf(queued: QueuedCommit, version: number): CommittedChange {

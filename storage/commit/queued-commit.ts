@@ -2,7 +2,7 @@
 import { addressKey } from '../../src/api/address.js';
 import { turnsOf as turnsOfObject } from '../../src/kinds/node/local.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
-import type { CommitRequest, CommitResult, LedgerResult } from './request.js';
+import type { CommitRequest, CommitResult, FundedHold, LedgerResult } from './request.js';
 
 export type Queued = QueuedCommit | QueuedLedger;
 
@@ -19,6 +19,8 @@ export interface QueuedCommit {
   readonly since: number;
   /** The idempotency response, sealed once for all tries. */
   readonly sealed: Buffer | undefined;
+  /** What its money came to in the transaction that was tried last. */
+  funded?: FundedHold | undefined;
   resolve(result: CommitResult): void;
 }
 

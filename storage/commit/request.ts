@@ -84,8 +84,15 @@ export interface CommitRequest {
   readonly idempotency?: IdempotencyWrite | undefined;
 }
 
+/** Of a hold that is billed. */
+export interface FundedHold {
+  /** ms on Postgres's clock; undefined: nothing limits what may be spent on it. */
+  readonly until: number | undefined;
+}
+
 export type CommitResult =
-  | { readonly outcome: 'Committed'; readonly version: number }
+  /** `funded`: of the hold that its operations were about last. */
+  | { readonly outcome: 'Committed'; readonly version: number; readonly funded?: FundedHold | undefined }
   /** The object is not at the expected version, or gone: reload. */
   | { readonly outcome: 'Stale' }
   | { readonly outcome: 'AlreadyExists' }

@@ -75,6 +75,7 @@ for (const [phase, told] of [
           return 'Done' as const;
         },
         now: () => 0,
+        fundedSeconds: () => undefined,
       } satisfies WorkDeps;
       const row = { version: 1, address: ATTEMPT, uid: 'u-attempt', effects: [EFFECT] };
       const first = await startWork(row, EFFECT, deps, overrule.signal, 'starts');

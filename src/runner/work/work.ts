@@ -231,7 +231,10 @@ export class Work {
   ): Promise<readonly OutputFile[] | undefined> {
     const { slot, spec, deps } = this;
     if (slot === undefined || spec.outputs.length === 0) return undefined;
-    const end = (): WorkState => lastState(this.current, outcome, this.ending, this.endNow(outOfMemory));
+    const end = (): WorkState =>
+      lastState(this.current, outcome, this.ending, {
+        ...{ endedAt: this.deps.now(), outOfMemory, outputs: undefined },
+      });
     if (hasVital(spec)) await this.noteSaving(end());
     return saveOutputs({
       outputs: spec.outputs,
@@ -253,10 +256,6 @@ export class Work {
     await deps
       .journalSaving(spec.id, { slot: slot.number, order: outputOrderOf(spec), end })
       .catch((error: Error) => deps.report(`${spec.id}: ${error.message}`));
-  }
-
-  private endNow(outOfMemory: boolean): Parameters<typeof lastState>[3] {
-    return { endedAt: this.deps.now(), outOfMemory, outputs: undefined };
   }
 
   private async live(): Promise<Outcome> {
@@ -430,7 +429,7 @@ export class Work {
     outputs: readonly OutputFile[] | undefined,
     limit: Patience,
   ): Promise<boolean> {
-    const ended = { ...this.endNow(outOfMemory), outputs };
+    const ended = { endedAt: this.deps.now(), outOfMemory, outputs };
     const state = (): WorkState => lastState(this.current, outcome, this.ending, ended);
     const journaled = await journalEnd(state, this.deps, limit, (saving) => this.report({ saving }));
     this.current = state();

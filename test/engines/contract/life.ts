@@ -204,7 +204,8 @@ export const lifeCases: readonly ContractCase[] = [
       const script = 'trap "echo saved; exit 0" TERM; echo ready; while :; do sleep 0.05; done';
       const [unpaid, paid, free] = [order(script), order(script), order(script)];
       const idle = box();
-      for (const work of [unpaid, paid, free, idle]) await h.start(work);
+      const young = order(script, { fundedSeconds: 2 });
+      for (const work of [unpaid, paid, free, idle, young]) await h.start(work);
       for (const { id } of [unpaid, paid, free]) await ready(h, id);
       const soon = (id: string, seconds: number | undefined): FundedTime => ({ work: id, seconds });
       await h.engine.fund([soon(paid.id, 0.3), soon(free.id, 0.3), soon('unknown.1', 0.3)], h.patience());
@@ -213,7 +214,7 @@ export const lifeCases: readonly ContractCase[] = [
       const last = await h.ended(unpaid.id);
       t.like(last, { phase: 'Exited', exitCode: 0, reason: 'FundingUnknown', message: FUNDING_UNKNOWN });
       t.true((await h.text(unpaid.id)).includes('saved\n'));
-      t.like(await h.ended(idle.id), { phase: 'Exited', reason: 'FundingUnknown' });
+      for (const { id } of [idle, young]) t.like(await h.ended(id), { phase: 'Exited', reason: 'FundingUnknown' });
       for (const { id } of [paid, free]) {
         await h.engine.stop(id, 600, h.patience());
         t.like(await h.ended(id), { phase: 'Exited', exitCode: 0, reason: undefined });

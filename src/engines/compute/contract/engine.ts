@@ -61,6 +61,8 @@ export interface WorkSpec {
     readonly vital?: boolean | undefined;
   }[];
   readonly limits: WorkLimits;
+  /** As `fund` says it, from the order on; absent: without end. */
+  readonly fundedSeconds?: number | undefined;
   /** Labels for logs and metrics of the engine; no secrets. */
   readonly labels: Readonly<Record<string, string>>;
   /** Commands may be run in it (`exec`), which costs its start some milliseconds. Work without a main program always may be entered. */
@@ -321,7 +323,7 @@ export interface ComputeEngine {
   stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   /**
    * Says how long work may go on. When that is over and nothing more was said, it is stopped as by `stop` with FUNDING_GRACE_SECONDS, and
-   * has ended for `FundingUnknown`, by the engine's own clock, whether or not a service is there. Before the first word there is no end. Unknown ids are a success.
+   * has ended for `FundingUnknown`, by the engine's own clock, whether or not a service is there. `WorkSpec.fundedSeconds` is the first word. Unknown ids are a success.
    */
   fund(times: readonly FundedTime[], signal: AbortSignal): Promise<void>;
   /** Ends what is left, frees the scratch (and the logs when asked); resolves when nothing of the work runs any more. */

@@ -28,6 +28,7 @@ export function orderLines(spec: WorkSpec, epoch: number, imageEnv: Readonly<Rec
     ...(spec.init === undefined ? [] : [part('init', spec.init)]),
     ...spec.sidecars.map((sidecar) => part('sidecar', sidecar)),
     ...(spec.main === undefined ? [] : [part('main', spec.main)]),
+    ...(spec.fundedSeconds === undefined ? [] : [line('fund', milliseconds(spec.fundedSeconds))]),
     line('go'),
     '',
   ].join('\n');
