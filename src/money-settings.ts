@@ -15,7 +15,7 @@ export const MONEY_SETTINGS = {
     'Unlimited, Prepaid',
     'Unlimited',
     walletMode,
-    'Unlimited: every cost is recorded and Budgets bind, but the wallet refuses nothing and owes nothing. Prepaid: what work holds has to be in the wallet of its org; what is refused is 402, and running work ends gracefully. Credits cannot be bought yet: an org has those that it was given (`TROUPE_BOOTSTRAP_CREDITS`), and one without them runs only what is free. It may be changed at any start: what was used as Unlimited is never owed.',
+    'Unlimited: every cost is recorded and Budgets bind, but the wallet refuses nothing and owes nothing. Prepaid: what work holds has to be in the wallet of its org; what is refused is 402, and running work ends gracefully. Credits cannot be bought yet: an org has those that it was given (`TROUPE_BOOTSTRAP_CREDITS`), and one without them runs only what is free. It may be changed at any start: what was used as Unlimited is never owed. Work that runs then keeps what it held before, up to an hour of it, unpaid; until it is used, the wallet shows it as held and gives it to nobody: suspend that work to have the wallet free at once.',
   ),
   bootstrapCredits: setting(
     'TROUPE_BOOTSTRAP_CREDITS',
