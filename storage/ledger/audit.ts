@@ -78,16 +78,28 @@ const LINES_OF_ALL = `
   SELECT account, amount_usd FROM lines WHERE org = $1 AND ${OPEN}
   UNION ALL SELECT account, amount_usd FROM closed_accounts WHERE org = $1`;
 
-/** Postings whose lines do not add up to zero, or whose revenue is not their amount, and lines of none. */
+/** Postings of these whose lines do not add up to zero, or whose revenue is not their amount (`p`), and lines of none (`l`). */
+export const unbalancedIn = (postings: string, lines: string): string => `
+FROM (SELECT org, key, time, reason, amount_usd FROM ${postings}) p
+FULL JOIN (
+  SELECT org, posting, time, sum(amount_usd) AS total,
+    coalesce(sum(amount_usd) FILTER (WHERE account = 'revenue'), 0) AS revenue
+  FROM ${lines} GROUP BY org, posting, time
+) l ON (l.org, l.posting, l.time) = (p.org, p.key, p.time)
+WHERE p.key IS NULL OR coalesce(l.total, 0) <> 0
+  OR (p.reason IN ('Use', 'Refund', 'Correction') AND coalesce(l.revenue, 0) <> p.amount_usd)`;
+
+/** Of rows of a counter with what was `spent` in a `segment`. */
+export const SUMS_BY_SEGMENT = `
+  sum(spent) AS spent,
+  coalesce(sum(spent) FILTER (WHERE segment = 'Boot'), 0) AS boot,
+  coalesce(sum(spent) FILTER (WHERE segment = 'Running'), 0) AS running,
+  coalesce(sum(spent) FILTER (WHERE segment = 'Restore'), 0) AS restore,
+  coalesce(sum(spent) FILTER (WHERE segment = 'Teardown'), 0) AS teardown`;
+
 const POSTINGS = `
 SELECT coalesce(p.key, l.posting), coalesce(l.total, 0)::text
-FROM (SELECT key, time, reason, amount_usd FROM postings WHERE org = $1 AND ${OPEN}) p
-FULL JOIN (
-  SELECT posting, time, sum(amount_usd) AS total, coalesce(sum(amount_usd) FILTER (WHERE account = 'revenue'), 0) AS revenue
-  FROM lines WHERE org = $1 AND ${OPEN} GROUP BY posting, time
-) l ON (l.posting, l.time) = (p.key, p.time)
-WHERE p.key IS NULL OR coalesce(l.total, 0) <> 0
-  OR (p.reason IN ('Use', 'Refund', 'Correction') AND coalesce(l.revenue, 0) <> p.amount_usd)
+${unbalancedIn(`postings WHERE org = $1 AND ${OPEN}`, `lines WHERE org = $1 AND ${OPEN}`)}
 LIMIT $2`;
 
 const COUNTERS = `
@@ -98,11 +110,7 @@ WITH alike AS (
   SELECT c.counter, a.segment, sum(a.spent) AS spent
   FROM alike a CROSS JOIN unnest(a.counters) AS c(counter) GROUP BY c.counter, a.segment
 ), in_open AS (
-  SELECT counter, sum(spent) AS spent,
-    coalesce(sum(spent) FILTER (WHERE segment = 'Boot'), 0) AS boot,
-    coalesce(sum(spent) FILTER (WHERE segment = 'Running'), 0) AS running,
-    coalesce(sum(spent) FILTER (WHERE segment = 'Restore'), 0) AS restore,
-    coalesce(sum(spent) FILTER (WHERE segment = 'Teardown'), 0) AS teardown
+  SELECT counter, ${SUMS_BY_SEGMENT}
   FROM by_segment GROUP BY counter
 ), posted AS (
   SELECT counter, sum(spent) AS spent, sum(boot) AS boot, sum(running) AS running, sum(restore) AS restore,

@@ -8,6 +8,7 @@
 import type { Client } from 'pg';
 import { unavailable } from '../errors.js';
 import type { Postgres, Statement } from '../postgres.js';
+import { SUMS_BY_SEGMENT, unbalancedIn } from './audit.js';
 import { ENTRY_COLUMNS, entryOf, type EntryRow, type LedgerEntry } from './entries.js';
 
 export interface LedgerMonth {
@@ -197,15 +198,7 @@ const NOTE_MONTH = `
 INSERT INTO ledger_months (month, ends, postings, lines)
 VALUES ($1, (($1::text || '-01')::timestamp + interval '1 month') AT TIME ZONE 'UTC', (SELECT count(*) FROM $postings), (SELECT count(*) FROM $lines))`;
 
-const UNBALANCED = `
-SELECT 1 FROM (SELECT org, key, time, reason, amount_usd FROM $postings) p
-FULL JOIN (
-  SELECT org, posting, time, sum(amount_usd) AS total, coalesce(sum(amount_usd) FILTER (WHERE account = 'revenue'), 0) AS revenue
-  FROM $lines GROUP BY org, posting, time
-) l ON (l.org, l.posting, l.time) = (p.org, p.key, p.time)
-WHERE p.key IS NULL OR coalesce(l.total, 0) <> 0
-  OR (p.reason IN ('Use', 'Refund', 'Correction') AND coalesce(l.revenue, 0) <> p.amount_usd)
-LIMIT 1`;
+const UNBALANCED = `SELECT 1 ${unbalancedIn('$postings', '$lines')} LIMIT 1`;
 
 const ADD_ACCOUNTS = `
 INSERT INTO closed_accounts AS a (org, account, amount_usd)
@@ -214,9 +207,7 @@ ON CONFLICT (org, account) DO UPDATE SET amount_usd = a.amount_usd + excluded.am
 
 const ADD_COUNTERS = `
 INSERT INTO closed_counters AS c (org, counter, spent_usd, boot_usd, running_usd, restore_usd, teardown_usd)
-SELECT org, counter, sum(spent), coalesce(sum(spent) FILTER (WHERE segment = 'Boot'), 0),
-  coalesce(sum(spent) FILTER (WHERE segment = 'Running'), 0), coalesce(sum(spent) FILTER (WHERE segment = 'Restore'), 0),
-  coalesce(sum(spent) FILTER (WHERE segment = 'Teardown'), 0)
+SELECT org, counter, ${SUMS_BY_SEGMENT}
 FROM (SELECT org, counters, segment, sum(amount_usd) AS spent FROM $postings GROUP BY org, counters, segment) alike
 CROSS JOIN unnest(alike.counters) AS counter
 GROUP BY org, counter
