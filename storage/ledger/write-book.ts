@@ -185,7 +185,8 @@ FROM json_to_recordset($1::json) AS g(org text, mode text, sequence bigint, wall
 ON CONFLICT (org) DO UPDATE
 SET mode = excluded.mode, mode_sequence = excluded.mode_sequence, wallet_usd = excluded.wallet_usd`;
 
-// The time since when holds are to be renewed stays until they are (`rebound-holds.ts`).
+// The time since when holds are to be renewed stays until they are (`rebound-holds.ts`). It is the mark by which one
+// change is told from the next, also of the same millisecond.
 const SET_BUDGETS = `
 INSERT INTO budgets (org, uid, name, limit_usd, action, period, project, selector, thresholds, made, rebind_at)
 SELECT org, uid, name, "limitUSD", action, period, project, selector, thresholds, made, "rebindAt"
@@ -194,7 +195,9 @@ FROM json_to_recordset($1::json) AS g(org text, uid text, name text, "limitUSD" 
 ON CONFLICT (org, uid) DO UPDATE
 SET name = excluded.name, limit_usd = excluded.limit_usd, action = excluded.action, period = excluded.period,
     project = excluded.project, selector = excluded.selector, thresholds = excluded.thresholds,
-    made = excluded.made, rebind_at = coalesce(excluded.rebind_at, budgets.rebind_at)`;
+    made = excluded.made,
+    rebind_at = CASE WHEN excluded.rebind_at IS NULL THEN budgets.rebind_at
+      ELSE greatest(excluded.rebind_at, budgets.rebind_at + 1) END`;
 
 const DROP_BUDGETS = `
 DELETE FROM budgets b USING json_to_recordset($1::json) AS g(org text, uid text) WHERE (b.org, b.uid) = (g.org, g.uid)`;

@@ -84,3 +84,16 @@ test('what was not renewed is found again, also by the next process, and a Budge
   await ledger(f, 'o-1', budget('d', '9'), { op: 'DropBudget', uid: 'd' });
   t.deepEqual(await marked(f), [], 'nor does one that is gone');
 });
+
+test('a Budget that changes again in the same moment keeps its mark, though holds were gone through for the change before', async (t) => {
+  const f = await openFixture(t);
+  await ledger(f, 'o-1', place('a', 'uid-a', '1'), budget('b', '9'));
+  // As if that moment were still to come.
+  const later = `UPDATE budgets SET rebind_at = rebind_at + 3600000`;
+  await f.store.postgres.write({ name: 'later', text: later });
+  const { due, done } = await openReboundHolds(f.store.postgres)(10);
+  t.is(due.size, 1);
+  await ledger(f, 'o-1', budget('b', '9', { selector: 'team=x' }));
+  await done();
+  t.deepEqual(await marked(f), ['b']);
+});
