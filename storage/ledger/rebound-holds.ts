@@ -67,19 +67,21 @@ export function openReboundHolds(postgres: Pick<Postgres, 'readRows' | 'write'>)
   return async (most) => {
     await beginWays();
     if (ways.size === 0) return NOTHING;
-    const each = Math.ceil(most / ways.size);
-    const asked = JSON.stringify([...ways.values()].map(({ org, after }) => ({ org, after })));
-    const rows = await postgres.readRows<[org: string, format: number, body: string]>(HOLDS, [asked, each]);
+    // As they are now: of one that begins while the holds are read, none was looked at.
+    const asked = new Map(ways);
+    const each = Math.ceil(most / asked.size);
+    const places = JSON.stringify([...asked.values()].map(({ org, after }) => ({ org, after })));
+    const rows = await postgres.readRows<[org: string, format: number, body: string]>(HOLDS, [places, each]);
     const due = new Map<string, DueHold[]>();
     const seen = new Map<string, { count: number; last: string }>();
     for (const [org, format, body] of rows) {
       const { key, sequence, placedAt, owner, payer } = holdOf(format, body);
       seen.set(org, { count: (seen.get(org)?.count ?? 0) + 1, last: key });
-      if (!ways.get(org)?.budgets.some((budget) => isInScope(payer, budget))) continue;
+      if (!asked.get(org)?.budgets.some((budget) => isInScope(payer, budget))) continue;
       due.set(org, [...(due.get(org) ?? []), { key, sequence, placedAt, owner, evenIfChanged: true }]);
     }
     const [next, ended]: [Way[], Way[]] = [[], []];
-    for (const way of ways.values()) {
+    for (const way of asked.values()) {
       const { count, last } = seen.get(way.org) ?? { count: 0, last: '' };
       if (count < each) ended.push(way);
       else next.push({ ...way, after: last });

@@ -144,10 +144,17 @@ test('a holder that was stopped past its time, and followed meanwhile, finds its
   const postgres = await openMigrated(t);
   let clock = 0;
   const lease = await acquireLease(options(postgres, 'a', { ttl: 900, monotonic: () => clock }), bound());
-  await postgres.write({ name: 'over', text: `UPDATE lease SET expires = now()` });
-  const next = await acquireLease(options(postgres, 'b', { ttl: 9_000 }), bound());
+  const following = acquireLease(options(postgres, 'b', { ttl: 9_000 }), bound());
+  let isFollowed = false;
+  void following.then(() => (isFollowed = true));
+  // Again and again: until it has stopped it renews.
+  await until('it is followed', async () => {
+    await postgres.write({ name: 'over', text: `UPDATE lease SET expires = now() WHERE holder = 'a'` });
+    return isFollowed;
+  });
   clock += 901;
   t.regex(await lostOf(lease), /another process holds it/);
+  const next = await following;
   t.true(next.held());
   await next.release();
 });

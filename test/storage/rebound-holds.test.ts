@@ -2,6 +2,7 @@
 import test from 'ava';
 import { openReboundHolds } from '../../storage/ledger/rebound-holds.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
+import type { Statement } from '../../storage/postgres.js';
 import { openFixture, type Fixture } from './fixtures.js';
 import { budget, place } from './money.js';
 
@@ -96,4 +97,30 @@ test('a Budget that changes again in the same moment keeps its mark, though hold
   await ledger(f, 'o-1', budget('b', '9', { selector: 'team=x' }));
   await done();
   t.deepEqual(await marked(f), ['b']);
+});
+
+test('a Budget that is marked while the holds of others are read keeps its mark until its own were looked at', async (t) => {
+  const f = await openFixture(t);
+  await ledger(f, 'o-1', place('a', 'uid-a', '1'), budget('b-1', '9'));
+  await ledger(f, 'o-2', place('c', 'uid-c', '1'));
+  const { postgres } = f.store;
+  let meanwhile = async (): Promise<void> => undefined;
+  const find = openReboundHolds({
+    write: (statement, values) => postgres.write(statement, values),
+    async readRows<Row extends unknown[]>(statement: Statement, values?: readonly unknown[]) {
+      const rows = await postgres.readRows<Row>(statement, values);
+      if (statement.name.startsWith('holds')) await meanwhile();
+      return rows;
+    },
+  });
+  meanwhile = async () => {
+    meanwhile = async () => undefined;
+    await ledger(f, 'o-2', budget('b-2', '9'));
+    // Another look of the same process, which learns of it and is not done.
+    await find(10);
+  };
+  const { due, done } = await find(10);
+  t.deepEqual([...due.keys()], ['o-1']);
+  await done();
+  t.deepEqual(await marked(f), ['b-2']);
 });
