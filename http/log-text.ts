@@ -1,6 +1,6 @@
 /**
- * Lines of a log as text. With times there is one before each line, also of lines that come in pieces: once, that of their first piece. What
- * the service says of the log has a line of its own.
+ * The lines of a log as text. With times, each line begins with one: the time of its first piece, also when the line comes in pieces. A system
+ * line, in which the service says something of the log, is a line of its own.
  */
 import { rfc3339Millis } from '../src/api/time.js';
 import type { LogLine } from '../src/engines/compute/contract/engine.js';

@@ -25,7 +25,7 @@ import {
 } from './outcome.js';
 
 export interface WorkDeps extends WorkSpecDeps {
-  /** How long the work of an Attempt may go on that begins now; undefined: without end. */
+  /** How many seconds the work of this Attempt may go on when it begins now; undefined: without end. */
   fundedSeconds(uid: string): number | undefined;
   readonly inputs: Inputs;
   readonly kinds: readonly KindDefinition[];

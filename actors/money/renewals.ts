@@ -1,7 +1,7 @@
 /**
  * Renews holds when they are due: each second those whose time has come are charged until now and get money for the time ahead, in groups,
  * through the ledger alone. Holds that a new or lowered Budget binds are renewed at once (`rebound-holds.ts`). So a renewal wakes no actor. The Attempt that holds hears of it only when its money ends (`FundingRefused`), or
- * comes back (`FundingRestored`). Its engine hears each time until when it is paid (`work/funded-times.ts`). Blocks, on which requests
+ * comes back (`FundingRestored`). Each renewal sends the engine until when the work is paid (`work/funded-times.ts`). Blocks, on which requests
  * to models draw, get their parts of a new month and of a new Budget here as well; of them nobody is told, since the next draw says what they have.
  *
  * Nothing is lost in a crash: the time of renewal is in the hold's row, and a refused hold is tried again when its counter has more
@@ -42,7 +42,7 @@ export interface RenewalDeps {
   refused(): DueHolds;
   readonly ledger: Committer['ledger'];
   readonly send: MessageRouter['send'];
-  /** Says until when the work of this hold's owner is paid (ms); undefined: nothing limits it. */
+  /** Takes until when the work of this hold's owner is paid (ms); undefined: nothing limits it. */
   fund(uid: string, until: number | undefined): void;
   readonly clock: Clock;
   onProblem(message: string): void;

@@ -1,11 +1,11 @@
 /**
- * Tells the engine how long work is paid, so that it ends by itself should nobody renew its hold: the service may be away, or its database.
- * It then has `graceMs` more, in which the service may come back. Work that nothing limits has no such end. The order of the work says it
- * first, from the commit that began to bill it; then each commit and each renewal that bills it does.
+ * Sends the engine how long work is paid, so that work ends by itself should nobody renew its hold: the service may be away, or its database.
+ * Work then has `graceMs` more, in which the service may come back. Work that nothing limits has no such end. The order of the work has the first
+ * time, from the commit that began to bill it; each later commit and each renewal that bills it sends another.
  *
  * I7: what such time costs beyond what is held is the service's, so there has to be an end to it.
- * I10: one entry for each piece of work until it is told, AT_ONCE in a message, and the last word of MOST_KNOWN. What the engine does not take
- * is told again.
+ * I10: one entry for each piece of work until the engine has its time, AT_ONCE in a request, and the last time of MOST_KNOWN. A request that the
+ * engine does not take is sent again.
  */
 import { LRUCache } from 'lru-cache';
 import type { ComputeEngine, FundedTime } from '../../src/engines/compute/contract/engine.js';
@@ -41,15 +41,15 @@ export interface FundedTimes {
 }
 
 export function openFundedTimes({ engine, attempts, clock, graceMs, onProblem }: FundedTimesDeps): FundedTimes {
-  const untold = new Map<string, Until>();
+  const unsent = new Map<string, Until>();
   const known = new LRUCache<string, { readonly until: Until }>({ max: MOST_KNOWN });
 
   const secondsTo = (until: Until, now: number): number | undefined =>
     until === undefined ? undefined : Math.max(0, until + graceMs - now) / 1000;
 
   async function round(to: ComputeEngine, stopping: AbortSignal): Promise<void> {
-    while (untold.size > 0 && !stopping.aborted) {
-      const some = [...untold].slice(0, AT_ONCE);
+    while (unsent.size > 0 && !stopping.aborted) {
+      const some = [...unsent].slice(0, AT_ONCE);
       const now = clock();
       const times = some.flatMap(([uid, until]): FundedTime[] => {
         const attempt = attempts.find(uid);
@@ -57,22 +57,22 @@ export function openFundedTimes({ engine, attempts, clock, graceMs, onProblem }:
         return [{ work: workId(uid, attempt.epoch), seconds: secondsTo(until, now) }];
       });
       if (times.length > 0) await to.fund(times, AbortSignal.any([stopping, AbortSignal.timeout(ANSWER_MS)]));
-      // What was noted meanwhile is told in the next round.
-      for (const [uid, until] of some) if (untold.get(uid) === until) untold.delete(uid);
+      // A time that was noted meanwhile goes with the next round.
+      for (const [uid, until] of some) if (unsent.get(uid) === until) unsent.delete(uid);
     }
   }
 
   return {
     note(uid, until) {
       if (engine === undefined) return;
-      untold.set(uid, until);
+      unsent.set(uid, until);
       known.set(uid, { until });
     },
     secondsOf: (uid) => secondsTo(known.get(uid)?.until, clock()),
     async run(stopping) {
       if (engine === undefined) return;
       const problem = (message: string): void =>
-        onProblem(`the engine does not hear how long work is paid: ${message}`);
+        onProblem(`the engine does not learn how long work is paid: ${message}`);
       await tick({ every: EVERY_MS, round: () => round(engine, stopping), onProblem: problem }, stopping);
     },
   };

@@ -1,7 +1,7 @@
 /**
  * Serves `/ops/v1/ledger/months`: the months of posting, the export of one that is closed as lines of JSON, and the end of its postings here.
- * The last line of an export has the sums, and the SHA-256 of all lines before it, by which alone the month can be detached: so nothing
- * goes that nobody has.
+ * The last line of an export has the sums, and the SHA-256 of all lines before it. Only that hash detaches the month, so no posting goes that is
+ * in no export.
  *
  * I10: a page of postings is in memory, read on when the client has taken it; it is a stream like others, and cut when it stalls.
  */
@@ -61,7 +61,7 @@ export function ledgerMonthRoutes(router: Router, context: ServerContext): void 
   });
 }
 
-/** For whoever asks for its entries. */
+/** The refusal of a request for the entries of a detached month. */
 export function isDetached(month: string): Error {
   return refuse('NotFound', `the entries of ${month} were exported by the operator, and are not kept here any more`, {
     fix: 'Ask the operator of the service for them.',
@@ -106,7 +106,7 @@ async function exportMonth(
     if (sums.postings !== postings || sums.lines !== lines)
       throw new Error(`${month} has ${sums.postings} postings, and had ${postings} when it was closed`);
     const sha256 = hash.digest('hex');
-    // Before it is told: who has the last line can detach the month.
+    // Stored before the last line is sent: a client that has that line can detach the month by it.
     await months.exported(month, sha256);
     await answer.end(`${JSON.stringify({ month, ...sums.shown(), sha256 })}\n`);
   } catch (error) {

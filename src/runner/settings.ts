@@ -4,6 +4,7 @@
  * would add a quarter to its memory, and so to the cost of every fork. The runner reads no environment variable.
  */
 import { z } from 'zod';
+import { ORG_LOG_BYTES } from '../engines/compute/shared/log/org-logs.js';
 import { PROTOCOL_VERSIONS } from './protocol/messages.js';
 
 export const runnerSettings = z.object({
@@ -35,10 +36,7 @@ export const runnerSettings = z.object({
    * Bytes that the logs of one org may take together, and no more than an eighth of the disk; beyond it its oldest are cut. Those of all orgs
    * take a quarter of the disk at the most.
    */
-  orgLogBytes: z
-    .number()
-    .positive()
-    .default(10 * 2 ** 30),
+  orgLogBytes: z.number().positive().default(ORG_LOG_BYTES),
   /** Paths that work must not see even when they lie under a directory that it sees (such as /usr). */
   hidden: z.array(z.string().startsWith('/')).default([]),
   /** Seconds between two measurements of the disk that live work uses; more lets work overshoot its limit for longer. */

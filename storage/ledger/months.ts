@@ -48,24 +48,22 @@ const CLOSED_AFTER = '1 hour';
 const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/;
 /** Sums of a large month take their time (ms). */
 const CLOSE_WITHIN = 600_000;
-/** Commits queue behind the locks of a detachment, so it waits for them for a moment only, this often. */
+/** How often a detachment asks for its locks. Commits queue behind it, so it waits for a moment only each time. */
 const DETACH_TRIES = 20;
 
 export function openLedgerMonths(postgres: Postgres): LedgerMonths {
-  /** The answer of `run` in one transaction on a connection of its own. */
+  /** The answer of `run` in one transaction on a connection of its own; undefined: it is rolled back. Rejects with pg's error. */
   async function inTransaction<T>(
     purpose: string,
     run: (client: Client) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     const settings = { statement_timeout: '600s', lock_timeout: '500ms', work_mem: '32MB', jit: 'off' };
-    const client = await postgres.connect(purpose, settings, { answerWithin: CLOSE_WITHIN }).catch(refuse);
+    const client = await postgres.connect(purpose, settings, { answerWithin: CLOSE_WITHIN });
     try {
       await client.query('BEGIN');
       const result = await run(client);
       await client.query(result === undefined ? 'ROLLBACK' : 'COMMIT');
       return result;
-    } catch (error) {
-      throw unavailable(error);
     } finally {
       await client.end().catch(() => undefined);
     }
@@ -76,15 +74,15 @@ export function openLedgerMonths(postgres: Postgres): LedgerMonths {
   }
 
   async function closeOne(month: string): Promise<boolean> {
-    const [postings, lines] = partitionsOf(month);
+    const partition = partitionOf(month);
     const closed = await inTransaction('closing a month', async (client) => {
-      await client.query(NOTE_MONTH.replace('$postings', postings).replace('$lines', lines), [month]);
-      const wrong = await client.query(UNBALANCED.replace('$postings', postings).replace('$lines', lines));
+      await client.query(noteMonth(partition), [month]);
+      const wrong = await client.query(firstUnbalanced(partition));
       if (wrong.rows.length > 0) return undefined;
-      await client.query(ADD_ACCOUNTS.replace('$lines', lines));
-      await client.query(ADD_COUNTERS.replace('$postings', postings));
+      await client.query(addAccounts(partition));
+      await client.query(addCounters(partition));
       return true;
-    });
+    }).catch(refuse);
     return closed === true;
   }
 
@@ -100,11 +98,7 @@ export function openLedgerMonths(postgres: Postgres): LedgerMonths {
       return undefined;
     },
     async *read(month, signal) {
-      const [postings, lines] = partitionsOf(month);
-      const page: Statement = {
-        name: `entries of ${month}`,
-        text: ENTRIES.replace('$postings', postings).replace('$lines', lines),
-      };
+      const page: Statement = { name: `entries of ${month}`, text: entriesIn(partitionOf(month)) };
       for (let after: [string, number] = ['', 0]; !signal.aborted;) {
         const rows = await postgres.readRows<[string, string[], ...EntryRow]>(page, [...after, PAGE]);
         const entries = rows.map(([org, counters, ...row]) => ({ org, counters, ...entryOf(row) }));
@@ -116,7 +110,7 @@ export function openLedgerMonths(postgres: Postgres): LedgerMonths {
     },
     exported: async (month, sha256) => void (await postgres.write(NOTE_EXPORT, [month, sha256])),
     async detach(month, sha256) {
-      const [postings, lines] = partitionsOf(month);
+      const { postings, lines } = partitionOf(month);
       for (let left = DETACH_TRIES; ; left--) {
         try {
           const done = await inTransaction('detaching a month', async (client) => {
@@ -130,7 +124,7 @@ export function openLedgerMonths(postgres: Postgres): LedgerMonths {
           });
           return done !== undefined;
         } catch (error) {
-          if (left === 0) throw error;
+          if (left === 0 || !isLockTimeout(error)) throw unavailable(error);
         }
       }
     },
@@ -141,11 +135,21 @@ function refuse(error: unknown): never {
   throw unavailable(error);
 }
 
-/** Names of tables, which no statement takes as a value. */
-function partitionsOf(month: string): readonly [postings: string, lines: string] {
+/** Commits had the table for longer than `lock_timeout`. */
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '55P03';
+}
+
+/** Names of the tables of a month, which no statement takes as a value. */
+interface Partition {
+  readonly postings: string;
+  readonly lines: string;
+}
+
+function partitionOf(month: string): Partition {
   if (!MONTH.test(month)) throw new RangeError(`${month.slice(0, 20)} is not a month`);
   const suffix = month.replace('-', '_');
-  return [`postings_${suffix}`, `lines_${suffix}`];
+  return { postings: `postings_${suffix}`, lines: `lines_${suffix}` };
 }
 
 type MonthRow = [
@@ -194,21 +198,21 @@ ORDER BY month`,
 };
 
 /** Precondition: the month is over. Result: it is known as closed; fails when it is known already. */
-const NOTE_MONTH = `
+const noteMonth = ({ postings, lines }: Partition): string => `
 INSERT INTO ledger_months (month, ends, postings, lines)
-VALUES ($1, (($1::text || '-01')::timestamp + interval '1 month') AT TIME ZONE 'UTC', (SELECT count(*) FROM $postings), (SELECT count(*) FROM $lines))`;
+VALUES ($1, (($1::text || '-01')::timestamp + interval '1 month') AT TIME ZONE 'UTC', (SELECT count(*) FROM ${postings}), (SELECT count(*) FROM ${lines}))`;
 
-const UNBALANCED = `SELECT 1 ${unbalancedIn('$postings', '$lines')} LIMIT 1`;
+const firstUnbalanced = ({ postings, lines }: Partition): string => `SELECT 1 ${unbalancedIn(postings, lines)} LIMIT 1`;
 
-const ADD_ACCOUNTS = `
+const addAccounts = ({ lines }: Partition): string => `
 INSERT INTO closed_accounts AS a (org, account, amount_usd)
-SELECT org, account, sum(amount_usd) FROM $lines GROUP BY org, account
+SELECT org, account, sum(amount_usd) FROM ${lines} GROUP BY org, account
 ON CONFLICT (org, account) DO UPDATE SET amount_usd = a.amount_usd + excluded.amount_usd`;
 
-const ADD_COUNTERS = `
+const addCounters = ({ postings }: Partition): string => `
 INSERT INTO closed_counters AS c (org, counter, spent_usd, boot_usd, running_usd, restore_usd, teardown_usd)
 SELECT org, counter, ${SUMS_BY_SEGMENT}
-FROM (SELECT org, counters, segment, sum(amount_usd) AS spent FROM $postings GROUP BY org, counters, segment) alike
+FROM (SELECT org, counters, segment, sum(amount_usd) AS spent FROM ${postings} GROUP BY org, counters, segment) alike
 CROSS JOIN unnest(alike.counters) AS counter
 GROUP BY org, counter
 ON CONFLICT (org, counter) DO UPDATE
@@ -216,9 +220,9 @@ SET spent_usd = c.spent_usd + excluded.spent_usd, boot_usd = c.boot_usd + exclud
     running_usd = c.running_usd + excluded.running_usd, restore_usd = c.restore_usd + excluded.restore_usd,
     teardown_usd = c.teardown_usd + excluded.teardown_usd`;
 
-const ENTRIES = `
-SELECT p.org, p.counters, ${ENTRY_COLUMNS('$lines')}
-FROM $postings p WHERE (p.org, p.position) > ($1, $2::bigint) ORDER BY p.org, p.position LIMIT $3`;
+const entriesIn = ({ postings, lines }: Partition): string => `
+SELECT p.org, p.counters, ${ENTRY_COLUMNS(lines)}
+FROM ${postings} p WHERE (p.org, p.position) > ($1, $2::bigint) ORDER BY p.org, p.position LIMIT $3`;
 
 const NOTE_EXPORT: Statement = {
   name: 'note an export of a month',

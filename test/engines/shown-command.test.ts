@@ -2,7 +2,7 @@
 import test from 'ava';
 import { shownCommand } from '../../src/engines/compute/shared/shown-command.js';
 
-test('a short command is shown as it is, and of a long one the beginning, whatever makes it long', (t) => {
+test('a short command is shown whole, and a long one by its beginning, whatever makes it long', (t) => {
   const short = ['sh', '-c', 'x'.repeat(4_000)];
   t.is(shownCommand(short), short);
   t.deepEqual(shownCommand([]), []);

@@ -186,7 +186,7 @@ test('logs that are opened at once are looked for one slice of the event loop af
   for (const answer of await Promise.all(many)) t.is(await answer.text(), 'x\n');
 });
 
-test('the entries of a large directory are told in slices', async (t) => {
+test('the entries of a large directory are answered in slices', async (t) => {
   const entry = (i: number) => ({ name: `f${i}`, type: 'File' as const, size: i, mode: '0644', modified: 0 });
   const entries = Array.from({ length: 2_000 }, (_, i) => entry(i));
   const api = await openTestApi(t, {

@@ -135,7 +135,7 @@ test('a command that takes too long is ended, and a program that is not there is
   t.is(nobody.status, 404);
 });
 
-test('long commands of many processes are listed by their beginning, and whoever asks goes on being answered', async (t) => {
+test('of long commands a list of many processes has the beginnings, and other requests are answered meanwhile', async (t) => {
   await boxes.post('wordy', { resources: { cpu: '500m', memory: '256Mi', disk: '16Mi' } });
   await boxes.phase('wordy', 'Running');
   const processes = `${SANDBOXES}/wordy/processes`;

@@ -10,7 +10,8 @@ import { whoseFault, type FaultReason } from './faults.js';
 import type { AttemptPhase, AttemptStatus } from './schema.js';
 import { next, type AttemptPrivate, type This, type Written } from './state.js';
 
-const FUNDING_UNKNOWN: FaultReason = 'FundingUnknown';
+/** The engine ended it, since nobody said that it is paid any longer. */
+const UNPAID: FaultReason = 'FundingUnknown';
 
 /** What became of the work. */
 export type Verdict = {
@@ -85,7 +86,7 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     ...(signal !== undefined && { signal }),
     ...(acquired !== undefined && { actual: { costUSD: '0.00', ...status.actual, hours: hours(acquired, time) } }),
     ...(lost && {
-      interruption: interruption(status, reason === FUNDING_UNKNOWN ? 'Funding' : 'HeartbeatLoss', time),
+      interruption: interruption(status, reason === UNPAID ? 'Funding' : 'HeartbeatLoss', time),
     }),
     ...(shortfall !== undefined && { interruption: interruption(status, 'Funding', time) }),
     timings: { ...status.timings, finishedTime },

@@ -1,5 +1,5 @@
-/** The time for which the service has said that work is paid. Each word takes the place of the one before; what nothing was said of has no end. */
-import { FUNDING_GRACE_SECONDS, FUNDING_UNKNOWN } from '../../engines/compute/contract/engine.js';
+/** How long the service pays for work. Each time that the service sets replaces the one before; work without one has no end. */
+import { FUNDING_GRACE_SECONDS, FUNDING_UNKNOWN_MESSAGE } from '../../engines/compute/contract/engine.js';
 
 /** Node's timers take no more (ms). */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -9,9 +9,9 @@ export class FundedTime {
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
-  /** `end`: nothing more was said in time. */
+  /** `end` is called when the time is over and the service has set no other. */
   constructor(end: (message: string, graceMs: number) => void) {
-    this.over = () => end(FUNDING_UNKNOWN, FUNDING_GRACE_SECONDS * 1000);
+    this.over = () => end(FUNDING_UNKNOWN_MESSAGE, FUNDING_GRACE_SECONDS * 1000);
   }
 
   /** From now on, in ms; undefined: without end. */

@@ -1,7 +1,7 @@
 /** How work begins, ends, is stopped and removed. */
 import { randomInt } from 'node:crypto';
 import type { ContractCase } from './case.js';
-import { FUNDING_UNKNOWN, type FundedTime } from '../../../src/engines/compute/contract/engine.js';
+import { FUNDING_UNKNOWN_MESSAGE, type FundedTime } from '../../../src/engines/compute/contract/engine.js';
 import { box, LIMITS, MiB, order } from '../compute-harness.js';
 
 /** So many that one of them at least would show a wrong order of signals. */
@@ -212,7 +212,7 @@ export const lifeCases: readonly ContractCase[] = [
       await h.engine.fund([soon(paid.id, 3600), soon(free.id, undefined)], h.patience());
       await h.engine.fund([soon(unpaid.id, 1), soon(idle.id, 1)], h.patience());
       const last = await h.ended(unpaid.id);
-      t.like(last, { phase: 'Exited', exitCode: 0, reason: 'FundingUnknown', message: FUNDING_UNKNOWN });
+      t.like(last, { phase: 'Exited', exitCode: 0, reason: 'FundingUnknown', message: FUNDING_UNKNOWN_MESSAGE });
       t.true((await h.text(unpaid.id)).includes('saved\n'));
       for (const { id } of [idle, young]) t.like(await h.ended(id), { phase: 'Exited', reason: 'FundingUnknown' });
       for (const { id } of [paid, free]) {

@@ -61,7 +61,7 @@ export interface WorkSpec {
     readonly vital?: boolean | undefined;
   }[];
   readonly limits: WorkLimits;
-  /** As `fund` says it, from the order on; absent: without end. */
+  /** How long the work may go on, as `fund` sets it later; absent: without end. */
   readonly fundedSeconds?: number | undefined;
   /** Labels for logs and metrics of the engine; no secrets. */
   readonly labels: Readonly<Record<string, string>>;
@@ -118,8 +118,8 @@ export interface WorkLimits {
 
 /** How long work has to end when its time is over. */
 export const FUNDING_GRACE_SECONDS = 30;
-/** What is said of its end then. */
-export const FUNDING_UNKNOWN = 'the service did not say in time that the work is paid any longer';
+/** The message of its end then (`WorkState.message`). */
+export const FUNDING_UNKNOWN_MESSAGE = 'the service did not say in time that the work is paid any longer';
 
 /** How long work may go on. */
 export interface FundedTime {
@@ -322,8 +322,9 @@ export interface ComputeEngine {
   /** SIGTERM to all of main's processes now, SIGKILL after the grace; may be repeated. Unknown ids are a success. */
   stop(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   /**
-   * Says how long work may go on. When that is over and nothing more was said, it is stopped as by `stop` with FUNDING_GRACE_SECONDS, and
-   * has ended for `FundingUnknown`, by the engine's own clock, whether or not a service is there. `WorkSpec.fundedSeconds` is the first word. Unknown ids are a success.
+   * Sets how long work may go on. When that time is over and no later call has changed it, the engine stops the work as by `stop` with
+   * FUNDING_GRACE_SECONDS, by its own clock, whether or not a service is there; the reason of its end is `FundingUnknown`. The order sets the
+   * first time (`WorkSpec.fundedSeconds`). Unknown ids are a success.
    */
   fund(times: readonly FundedTime[], signal: AbortSignal): Promise<void>;
   /** Ends what is left, frees the scratch (and the logs when asked); resolves when nothing of the work runs any more. */

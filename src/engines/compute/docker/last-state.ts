@@ -1,5 +1,5 @@
 /** The last state of a box, from what its first process has said and how its container ended. Pure. */
-import { FUNDING_UNKNOWN, type WorkState } from '../contract/engine.js';
+import { FUNDING_UNKNOWN_MESSAGE, type WorkState } from '../contract/engine.js';
 import type { BoxRecord } from './records.js';
 
 /** How a container ended. */
@@ -51,6 +51,6 @@ function messageOf(reason: NonNullable<(SaidEnd & { readonly kind: 'exited' })['
     case 'DiskFull':
       return `its files ${fullOf ?? FULL}`;
     case 'FundingUnknown':
-      return FUNDING_UNKNOWN;
+      return FUNDING_UNKNOWN_MESSAGE;
   }
 }

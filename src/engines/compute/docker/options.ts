@@ -1,12 +1,9 @@
 /** What the Docker engine is opened with, and what it keeps in its directory: states, outputs and logs of ended work, and which images are private. */
 import { join } from 'node:path';
-import { openOrgLogs, type OrgLogs } from '../shared/log/org-logs.js';
+import { openOrgLogs, ORG_LOG_BYTES, type OrgLogs } from '../shared/log/org-logs.js';
 import type { EngineLog } from '../shared/log/stored-log.js';
 import { FinishedWork } from './finished-work.js';
 import { PrivateImages } from './private-images.js';
-
-/** As in `runner/settings.ts`. */
-const ORG_LOG_BYTES = 10 * 2 ** 30;
 
 export interface DockerOptions {
   /** Ends, outputs and logs of work; made when absent. */

@@ -1,7 +1,7 @@
 /** Adds one line to a log whose writer is gone: at the end of its last segment, past any half-written frame. */
-import { open, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { open } from 'node:fs/promises';
 import { FRAME_OVERHEAD, readFrame, SEGMENT_HEAD, writeFrame } from './frame.js';
+import { segmentsOf } from './stored-segments.js';
 
 /** Does nothing when there is no log: silent work leaves none. */
 export async function appendSystemLine(
@@ -26,28 +26,4 @@ export async function appendSystemLine(
   } finally {
     await file.close();
   }
-}
-
-export function segmentName(container: string, segment: number): string {
-  return `${container}.${segment}.log`;
-}
-
-export interface Segment {
-  readonly number: number;
-  readonly path: string;
-}
-
-/** Segments of one container's log, oldest first; none when there is no log. */
-export async function segmentsOf(directory: string, container: string): Promise<Segment[]> {
-  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
-    // Work that has printed nothing has no directory. One that cannot be read is no empty log.
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
-  return names
-    .flatMap((name) => {
-      const number = /^(.*)\.(\d+)\.log$/.exec(name);
-      return number?.[1] === container ? [{ number: Number(number[2]), path: join(directory, name) }] : [];
-    })
-    .toSorted((a, b) => a.number - b.number);
 }

@@ -1,9 +1,9 @@
 /**
- * Takes the lines of logs off the disk that nobody writes any more. What is left of each is the head of its last segment, which
- * tells how many lines and bytes there were, so that a reader is told (`read-log.ts`).
+ * Takes the lines of logs off the disk that no process writes any more. Of each log the head of its last segment stays, which has the numbers of
+ * lines and bytes that there were. The reader shows them in a line of its own (`read-log.ts`).
  */
 import { open, readdir, unlink, type FileHandle } from 'node:fs/promises';
-import { segmentsOf } from './append.js';
+import { segmentsOf } from './stored-segments.js';
 import { FRAME_OVERHEAD, frameSize, isPartial, readSegmentHead, SEGMENT_HEAD, writeSegmentHead } from './frame.js';
 
 /** Bytes read at once; every frame fits. */
@@ -32,7 +32,7 @@ async function cutToHead(path: string): Promise<void> {
       return;
     }
     const { lines, bytes, inLine } = await countedIn(file, head.inLine);
-    // The head first: where the process ends in between, more is said to be cut than was, and not less.
+    // The head first: if the process ends in between, the head counts more as cut than was, and not less.
     await file.write(writeSegmentHead({ ...head, lines: head.lines + lines, bytes: head.bytes + bytes, inLine }), 0);
     await file.truncate(SEGMENT_HEAD);
   } finally {

@@ -1,10 +1,10 @@
 /**
  * What the logs of each org take on the disk, and the cut of the oldest when that is too much: those of work that has ended go first, in the
- * order of its ends, then the largest of what runs, its old segments before its newest. A log that was cut tells how much of it is gone.
+ * order of its ends, then the largest of what runs, its old segments before its newest. In a log that was cut a line says how much of it is gone.
  *
- * Bounds (I10): `orgBytes` for the logs of one org, `allBytes` for those of all; beyond the latter the org with the most is cut. Who writes
- * to a log of an org that is cut waits for it (`room`), so both are passed by one group of frames of each log at the most. A file counts FILE_COST more than its bytes, as much as it takes at the least. In
- * memory are two numbers and the id of each piece of work that has a log.
+ * Bounds (I10): `orgBytes` for the logs of one org, `allBytes` for those of all; beyond the latter the org with the most is cut. While an org is
+ * cut, the writers of its logs wait (`room`), so both bounds are passed by one group of frames of each log at the most. A file counts FILE_COST
+ * more than its bytes, as much as it takes at the least. In memory are two numbers and the id of each piece of work that has a log.
  *
  * An org is known by a number alone, which the head of each segment carries: so a next process knows whose the logs are that it finds.
  */
@@ -14,6 +14,8 @@ import { join } from 'node:path';
 import { cutStoredLogs } from './cut-log.js';
 import { readSegmentHead, SEGMENT_HEAD } from './frame.js';
 
+/** What the logs of one org may take where nobody says another number (bytes). */
+export const ORG_LOG_BYTES = 10 * 2 ** 30;
 /** Bytes that a file takes at the least. */
 export const FILE_COST = 4096;
 /** A cut goes on until there is so much less than the bound, and this at the most (bytes), so that not each line begins another one. */
@@ -22,7 +24,7 @@ const MOST_SPARE = 64 * 1024 * 1024;
 /** Of the disk: for the logs of all orgs, and of one. */
 const OF_ALL = 1 / 4;
 const OF_ORG = 1 / 8;
-/** Between two words about it to the operator (ms). */
+/** Between two lines of the operator's log about it (ms). */
 const QUIET_MS = 60_000;
 
 /** A log that may be written to. */
@@ -33,7 +35,7 @@ export interface LiveLog {
   cut(): Promise<number>;
 }
 
-/** The logs of one piece of work, for who writes them. */
+/** The logs of one piece of work, as their writers see them. */
 export interface WorkLogSpace {
   /** Number of the org. */
   readonly owner: number;
@@ -224,10 +226,10 @@ export class OrgLogs {
       if (isEnough() || log.size <= 2 * FILE_COST) break;
       this.freed += await log.cut();
     }
-    this.tell();
+    this.reportCut();
   }
 
-  private tell(): void {
+  private reportCut(): void {
     const { now, report } = this.settings;
     if (this.freed === 0 || now() < this.quietUntil) return;
     this.quietUntil = now() + QUIET_MS;
@@ -240,7 +242,7 @@ function lessSpare(bytes: number): number {
   return bytes - Math.min(bytes * SPARE, MOST_SPARE);
 }
 
-/** 0 stands for logs of older programs, whose org nobody knows: they are one together. */
+/** 0 stands for logs of older programs, which do not name their org: all of them count as one org. */
 function ownerOf(org: string | undefined): number {
   return org === undefined ? 0 : createHash('sha256').update(org).digest().readUInt32LE(0);
 }

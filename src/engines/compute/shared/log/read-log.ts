@@ -1,7 +1,7 @@
 /**
  * Reads one container's log from its segments: from the beginning, from the last so many lines, or from a time;
  * and on to what is written meanwhile. The runner writes, this reads, nobody locks: a frame counts once it is complete, and where
- * segments were cut, before the first or under a slow reader, a system line says so: the head of the next one tells of more bytes than were read.
+ * segments were cut, before the first or under a slow reader, a system line says so: the head of the next segment counts more bytes than were read.
  *
  * I10: one chunk is in memory, also while the last lines are looked for, and each is read when the pace allows it. What is noted of chunks
  * where lines are looked for is two numbers of each. No reader keeps on the disk what was cut: a file without a name is left, and one that
@@ -11,7 +11,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import type { LogLine, LogPace } from '../../contract/engine.js';
-import { segmentName, segmentsOf, type Segment } from './append.js';
+import { segmentName, segmentsOf, type Segment } from './stored-segments.js';
 import {
   FRAME_OVERHEAD,
   frameSize,
@@ -266,7 +266,7 @@ async function readChunk(file: FileHandle, at: number): Promise<Buffer> {
   return buffer.subarray(0, bytesRead);
 }
 
-/** One that is not written yet tells of nothing. Undefined: this is no segment. */
+/** A head that is not written yet counts as zeros. Undefined: the file is no segment. */
 async function readHead(file: FileHandle): Promise<SegmentHead | undefined> {
   const buffer = Buffer.alloc(SEGMENT_HEAD);
   const { bytesRead } = await file.read(buffer, 0, SEGMENT_HEAD, 0);

@@ -8,7 +8,7 @@
 import { close as closeCallback, mkdir, open, unlink, write } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { segmentName } from './append.js';
+import { segmentName } from './stored-segments.js';
 import { SEGMENT_HEAD, writeSegmentHead } from './frame.js';
 import type { Group } from './groups.js';
 import { FILE_COST, type LiveLog, type WorkLogSpace } from './org-logs.js';

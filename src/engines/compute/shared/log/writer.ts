@@ -8,8 +8,8 @@
  * memory: while more wait for the disk, `feed` answers false and the caller stops reading the program's pipe, which stops the
  * program once the pipe is full. At most TURN_LINES lines of it are taken in one turn of the event loop. Nothing is opened before the first byte, so silent work costs no file.
  * What a failed write (a full disk) leaves is held, HELD bytes of it, and written when it can be: with the next output, and every few seconds
- * without any. What comes beyond that is dropped and counted, and a system line in its place says so. A program never waits for it;
- * the end of the work does (`complete`), as long as its patience lasts.
+ * without any. What comes beyond that is dropped and counted, and a system line in its place says so. A program never waits for a full
+ * disk; the end of the work does (`complete`), as long as its patience lasts. While the logs of its org are cut, a program that prints waits.
  */
 import type { LogLine } from '../../contract/engine.js';
 import { machineFault } from '../machine-fault.js';
