@@ -204,7 +204,7 @@ export const lifeCases: readonly ContractCase[] = [
       const script = 'trap "echo saved; exit 0" TERM; echo ready; while :; do sleep 0.05; done';
       const [unpaid, paid, free] = [order(script), order(script), order(script)];
       const idle = box();
-      const young = order(script, { fundedSeconds: 2 });
+      const young = order(script, { fundedSeconds: 5 });
       for (const work of [unpaid, paid, free, idle, young]) await h.start(work);
       for (const { id } of [unpaid, paid, free]) await ready(h, id);
       const soon = (id: string, seconds: number | undefined): FundedTime => ({ work: id, seconds });
