@@ -52,6 +52,21 @@ export const usd: z.ZodType<string, string> = z
 
 export const walletMode: z.ZodType<'Unlimited' | 'Prepaid', string> = z.enum(['Unlimited', 'Prepaid']);
 
+/** Who takes the money of TopUps. */
+export const paymentMode: z.ZodType<'auto' | 'off', string> = z.enum(['auto', 'off']);
+
+export const stripeKey = z
+  .string()
+  .regex(/^(sk|rk)_(live|test)_\w{8,248}$/, 'must be a secret or restricted key of Stripe');
+
+/** One, or two while it is changed. */
+export const webhookSecrets = z.string().transform((text, context): readonly string[] => {
+  const parts = text.split(',').map((part) => part.trim());
+  if (parts.length <= 2 && parts.every((part) => /^whsec_[\w+/=-]{8,248}$/.test(part))) return parts;
+  context.addIssue('must be one or two secrets that begin with whsec_, with a comma between them');
+  return z.NEVER;
+});
+
 export const path: z.ZodType<string, string> = z
   .string()
   .refine((text) => !text.includes('\0'), 'must be a path')

@@ -7,20 +7,25 @@
  */
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import type { WalletMode } from './money/limits.js';
 import type { Setting } from './setting.js';
 import { SETTINGS } from './settings.js';
 
-export type Config = { readonly [K in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[K]['schema']> } & {
+export type Config = Omit<
+  { readonly [K in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[K]['schema']> },
+  'wallet'
+> & {
   readonly runnerDir: string;
   readonly blobDir: string;
+  readonly wallet: WalletMode;
 };
+
+/** Settings whose default depends on others. */
+type Computed = 'runnerDir' | 'blobDir' | 'wallet';
 
 export type LoadedConfig =
   | { readonly outcome: 'Config'; readonly config: Config }
   | { readonly outcome: 'Invalid'; readonly lines: string[] };
-
-/** Settings that the plan names and that this version does nothing with: refused, never accepted and ignored. */
-const LATER_SETTINGS: ReadonlySet<string> = new Set(['TROUPE_PAYMENTS']);
 
 const byEnv: ReadonlyMap<string, Setting<unknown>> = new Map(
   Object.values<Setting<unknown>>(SETTINGS).map((entry) => [entry.env, entry]),
@@ -35,9 +40,7 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>>): L
   const lines = Object.keys(env)
     .filter((name) => name.startsWith('TROUPE_') && !byEnv.has(name))
     .toSorted()
-    .map((name) =>
-      LATER_SETTINGS.has(name) ? `${name}: is not built yet` : `${name}: there is no such setting${nearest(name)}`,
-    );
+    .map((name) => `${name}: there is no such setting${nearest(name)}`);
 
   const given = Object.fromEntries(
     Object.entries<Setting<unknown>>(SETTINGS).map(([key, entry]) => [key, env[entry.env] || entry.default]),
@@ -55,17 +58,23 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>>): L
   if (Boolean(env['TROUPE_SMTP_URL']) !== Boolean(env['TROUPE_SMTP_FROM'])) {
     lines.push('TROUPE_SMTP_URL and TROUPE_SMTP_FROM: set both or neither');
   }
+  if (env['TROUPE_STRIPE_URL']?.startsWith('http://') && !isLoopback(env['TROUPE_STRIPE_URL'])) {
+    lines.push('TROUPE_STRIPE_URL: must be https, since the key is sent there; http is for this machine only');
+  }
   if (!parsed.success || lines.length > 0) return { outcome: 'Invalid', lines };
 
   // The schema was built from the table that the type is built from.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const config = parsed.data as unknown as Omit<Config, 'runnerDir' | 'blobDir'> & Partial<Config>;
+  const config = parsed.data as unknown as Omit<Config, Computed> & Partial<Config>;
   return {
     outcome: 'Config',
     config: {
       ...config,
       runnerDir: config.runnerDir ?? resolve(config.dataDir, 'runner'),
       blobDir: config.blobDir ?? resolve(config.dataDir, 'blobs'),
+      // Only real money implies that it is paid in advance.
+      wallet:
+        config.wallet ?? (config.stripeSecretKey !== undefined && config.payments !== 'off' ? 'Prepaid' : 'Unlimited'),
     },
   };
 };
@@ -78,3 +87,5 @@ const nearest = (name: string): string => {
   const best = known.toSorted((a, b) => shared(b) - shared(a))[0];
   return best !== undefined && shared(best) > 1 ? `; did you mean ${best}?` : '';
 };
+
+const isLoopback = (url: string): boolean => /^http:\/\/(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(url);

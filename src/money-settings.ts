@@ -1,5 +1,16 @@
 /** The settings that say what things cost, who pays, and who hears of it; a part of the table in `settings.ts`. */
-import { mailAddress, integer, path, smtpServer, usd, walletMode } from './config-values.js';
+import {
+  mailAddress,
+  integer,
+  origin,
+  path,
+  paymentMode,
+  smtpServer,
+  stripeKey,
+  usd,
+  walletMode,
+  webhookSecrets,
+} from './config-values.js';
 import { secret, setting, type Setting } from './setting.js';
 
 export const MONEY_SETTINGS = {
@@ -13,9 +24,9 @@ export const MONEY_SETTINGS = {
   wallet: setting(
     'TROUPE_WALLET',
     'Unlimited, Prepaid',
-    'Unlimited',
-    walletMode,
-    'Unlimited: every cost is recorded and Budgets bind, but the wallet refuses nothing and owes nothing. Prepaid: what work holds has to be in the wallet of its org; what is refused is 402, and running work ends gracefully. Credits cannot be bought yet: an org has those that it was given (`TROUPE_BOOTSTRAP_CREDITS`), and one without them runs only what is free. It may be changed at any start: what was used as Unlimited is never owed. Work that runs then keeps what it held before, up to an hour of it, unpaid; until it is used, the wallet shows it as held and gives it to nobody: suspend that work to have the wallet free at once.',
+    undefined,
+    walletMode.optional(),
+    'Unlimited: every cost is recorded and Budgets bind, but the wallet refuses nothing and owes nothing. Prepaid: what work holds has to be in the wallet of its org; what is refused is 402, and running work ends gracefully. An org buys credits with a TopUp, and has those that it was given (`TROUPE_BOOTSTRAP_CREDITS`, promo codes). Unset: Prepaid when `STRIPE_SECRET_KEY` is set, else Unlimited. It may be changed at any start: what was used as Unlimited is never owed. Work that runs then keeps what it held before, up to an hour of it, unpaid; until it is used, the wallet shows it as held and gives it to nobody: suspend that work to have the wallet free at once.',
   ),
   bootstrapCredits: setting(
     'TROUPE_BOOTSTRAP_CREDITS',
@@ -23,6 +34,38 @@ export const MONEY_SETTINGS = {
     '100.00',
     usd,
     'Credits that the first org is given, once, at the first start; 0 gives none. What is given stays when this changes.',
+  ),
+  payments: setting(
+    'TROUPE_PAYMENTS',
+    'auto, off',
+    'auto',
+    paymentMode,
+    'Who takes the money of TopUps. auto: Stripe when `STRIPE_SECRET_KEY` is set, else the embedded test processor, with a checkout page at which no money moves: anybody who may create TopUps then gets credits for nothing, which matters only with `TROUPE_WALLET=Prepaid`. off: TopUps are 501 PaymentsNotConfigured.',
+  ),
+  stripeSecretKey: secret(
+    setting(
+      'STRIPE_SECRET_KEY',
+      'key',
+      undefined,
+      stripeKey.optional(),
+      'Secret or restricted key of a Stripe account, `sk_live_…`, `rk_live_…`, or with `test`. TopUps are then paid at Stripe Checkout, and `TROUPE_WALLET` is Prepaid unless it says otherwise. It may write Checkout Sessions, PaymentIntents and Refunds, and read Charges, Disputes and Events.',
+    ),
+  ),
+  stripeWebhookSecrets: secret(
+    setting(
+      'STRIPE_WEBHOOK_SECRET',
+      'secret',
+      undefined,
+      webhookSecrets.optional(),
+      'Signing secret (`whsec_…`) of a webhook endpoint in Stripe that sends to `/payments/stripe` of this service; two with a comma while it is changed. Unset: webhooks are refused, and payments are found by looking at Stripe about once a minute and when the browser comes back.',
+    ),
+  ),
+  stripeUrl: setting(
+    'TROUPE_STRIPE_URL',
+    'URL',
+    'https://api.stripe.com',
+    origin('https', 'http'),
+    'Where the API of Stripe is. Another one is for tests; plain HTTP only on this machine.',
   ),
   unfundedGraceSeconds: setting(
     'TROUPE_UNFUNDED_GRACE',

@@ -52,9 +52,17 @@ test('every fault of the environment gets one line that names the setting, and t
   );
   t.regex(lines.join('\n'), /did you mean TROUPE_LEASE_SECONDS\?/);
   t.regex(lines.join('\n'), /kubernetes is not built yet/);
-  t.deepEqual(refused({ TROUPE_PAYMENTS: 'off' }), ['TROUPE_PAYMENTS: is not built yet']);
+  t.regex(refused({ TROUPE_PAYMENTS: 'cash' }).join(), /^TROUPE_PAYMENTS: .*auto.*off/);
   t.regex(refused({ TROUPE_WALLET: 'Free' }).join(), /^TROUPE_WALLET: .*Unlimited.*Prepaid/);
   t.is(accepted({ TROUPE_WALLET: 'Prepaid' }).wallet, 'Prepaid');
+  t.is(accepted({}).wallet, 'Unlimited');
+  const key = 'sk_test_0123456789abcdef';
+  t.is(accepted({ STRIPE_SECRET_KEY: key }).wallet, 'Prepaid', 'real money is paid in advance');
+  t.is(accepted({ STRIPE_SECRET_KEY: key, TROUPE_PAYMENTS: 'off' }).wallet, 'Unlimited');
+  t.is(accepted({ STRIPE_SECRET_KEY: key, TROUPE_WALLET: 'Unlimited' }).wallet, 'Unlimited');
+  t.notRegex(refused({ STRIPE_SECRET_KEY: 'pk_live_0123456789abcdef' }).join(), /0123/, 'a key is never repeated');
+  t.regex(refused({ TROUPE_STRIPE_URL: 'http://stripe.example.com' }).join(), /must be https/);
+  t.is(accepted({ TROUPE_STRIPE_URL: 'http://127.0.0.1:4010' }).stripeUrl, 'http://127.0.0.1:4010');
   t.regex(refused({ TROUPE_BOOTSTRAP_CREDITS: '-1' }).join(), /must be an amount in USD such as 100.00/);
 });
 
