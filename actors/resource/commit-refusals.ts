@@ -58,7 +58,7 @@ export function refusalOf(
 
 /** What money refuses, as the client sees it. `uid`: of the object that is written. */
 export function refusalOfHold(
-  { by, uid: limited, name = '', availableUSD, neededUSD, arrearsUSD, resetTime }: HoldRefusal,
+  { by, uid: limited, name = '', availableUSD, neededUSD, arrearsUSD, disputed, resetTime }: HoldRefusal,
   { uid, target }: { readonly uid: string | undefined; readonly target: Refusal['target'] },
 ): Refusal {
   const short = `${availableUSD} USD are left and ${neededUSD} USD are needed`;
@@ -75,6 +75,7 @@ export function refusalOfHold(
     case 'Cap':
       return limited === uid ? capTooLow(neededUSD, availableUSD, target) : capAbove(short, target);
     case 'Wallet':
+      if (disputed === true) return disputedFirst(target);
       return arrearsUSD === undefined ? creditsTooFew(short, target) : arrearsFirst(arrearsUSD, neededUSD, target);
   }
 }
@@ -83,7 +84,7 @@ function creditsTooFew(short: string, target: Refusal['target']): Refusal {
   return {
     code: 'InsufficientCredits',
     message: `the wallet refuses the hold: ${short}`,
-    fix: 'Ask for less, or wait until other work ends and gives back what it holds, which the wallet shows as heldUSD; credits cannot be bought yet.',
+    fix: 'Add credits with a TopUp, ask for less, or wait until other work ends and gives back what it holds, which the wallet shows as heldUSD.',
     target,
   };
 }
@@ -92,7 +93,16 @@ function arrearsFirst(arrearsUSD: string, neededUSD: string, target: Refusal['ta
   return {
     code: 'ArrearsOutstanding',
     message: `the wallet refuses the hold: ${arrearsUSD} USD are owed, and ${neededUSD} USD are needed`,
-    fix: 'Add credits: they pay what is owed first. Credits cannot be bought yet; the operator can grant them.',
+    fix: 'Add credits with a TopUp: they pay what is owed first.',
+    target,
+  };
+}
+
+function disputedFirst(target: Refusal['target']): Refusal {
+  return {
+    code: 'PaymentDisputed',
+    message: 'the wallet takes no new work: a payment is disputed, and the bank has not decided yet',
+    fix: 'Withdraw the dispute at the bank, or wait for its decision. Work that runs goes on.',
     target,
   };
 }

@@ -37,7 +37,7 @@ const ENTRY: Node = record(
   {
     id: described('Names the entry; `after` takes it.'),
     time: described('When it was posted.', TIME),
-    reason: described('What it is.', { type: 'string', enum: ['Use', 'Refund', 'Correction', 'Credit', 'Expiry'] }),
+    reason: described('What it is.', { type: 'string', enum: ['Use', 'Refund', 'Correction', 'Credit', 'Clawback', 'Expiry'] }),
     period: described('Month (UTC) in which it counts: `2026-11`.'),
     project: described('Project of the work, at its admission.'),
     labels: described('Labels of the work, at its admission.', { type: 'object', additionalProperties: TEXT }),

@@ -6,9 +6,9 @@
  */
 import { availableOn, type Book, type Posting } from './book.js';
 import { chargeToEnd, chargeUntil } from './charge.js';
-import { budgetCounter, monthOf, parseCounter, periodOf } from './counters.js';
+import { budgetCounter, monthOf, parseCounter, periodOf, WALLET } from './counters.js';
 import { chargeUnderWay, countUse, draw } from './draw.js';
-import { firstAmount, type Hold, type Segment } from './hold.js';
+import { firstAmount, type Hold, type Part, type Segment } from './hold.js';
 import { withOpenings } from './late-budgets.js';
 import type { BudgetLimit, StandingBudget } from './limits.js';
 import type { Applied, MoneyOperation, OperationResult } from './operation.js';
@@ -17,7 +17,7 @@ import { fits, refusalOn, renewedParts, tightest } from './admission.js';
 import { chargedTo, count, postCharges } from './post-charges.js';
 import { fundedUntil, partsOf } from './renewal.js';
 import { amountOf, sumUSD, USD, ZERO } from './usd.js';
-import { credit, debit, expire, expiredGrants, giveBack } from './wallet.js';
+import { clawBack, credit, debit, expire, expiredGrants, giveBack } from './wallet.js';
 
 /** What refuses a member. */
 export type MemberRefusal = Extract<OperationResult, { outcome: 'Refused' | 'DuplicateKey' }>;
@@ -90,6 +90,11 @@ function carryOut(book: Book, operation: MoneyOperation, now: number): Operation
       return DONE;
     case 'Credit':
       return addCredit(book, operation, now);
+    case 'Clawback':
+      return takeBack(book, operation, now);
+    case 'SetDisputed':
+      book.setDisputed(operation.disputed);
+      return DONE;
     case 'Correct':
       return correct(book, operation);
     case 'Draw': {
@@ -113,12 +118,20 @@ function place(book: Book, operation: Extract<MoneyOperation, { op: 'Place' }>, 
   const parts = partsOf({ terms, billing: undefined }, amount, now, (at) =>
     countersOf(payer, book.budgets.values(), at),
   );
+  if (isPaused(book, parts))
+    return { outcome: 'Refused', ...refusalOn(book, key, WALLET, parts), by: 'Wallet', disputed: true };
   // I7
   if (!fits(book, [], parts)) return { outcome: 'Refused', ...refusalOn(book, key, tightest(book, [], parts), parts) };
   const begun = { billedMs: {}, accrued: '0', charged: [], coveredUSD: {} };
   const fundedIn = book.modeSequence;
   book.setHold(key, { key, owner, payer, terms, parts, sequence: 1, placedAt: now, fundedIn, ...begun });
   return DONE;
+}
+
+/** What costs nothing begins all the same. */
+function isPaused(book: Book, parts: readonly Part[]): boolean {
+  if (!book.disputed || book.mode !== 'Prepaid') return false;
+  return parts.some(({ counter, amountUSD }) => counter === WALLET && !new USD(amountUSD).isZero());
 }
 
 function bill(
@@ -245,6 +258,26 @@ function addCredit(book: Book, operation: Extract<MoneyOperation, { op: 'Credit'
   const amountUSD = amountOf(operation.amountUSD);
   const lines = credit(book, { uid: grant, name, amountUSD, expires });
   book.post({ key: `credit/${grant}`, reason: 'Credit', ...asidesOf(now), amountUSD, lines });
+  return DONE;
+}
+
+/** Under which key of the outside world a clawback is known. */
+export function clawbackOnce(once: string): string {
+  return `clawback/${once}`;
+}
+
+function takeBack(
+  book: Book,
+  { grant, amountUSD, once }: Extract<MoneyOperation, { op: 'Clawback' }>,
+  now: number,
+): OperationResult {
+  const key = clawbackOnce(once);
+  if (book.once.has(key)) return { outcome: 'Nothing', why: 'Once' };
+  book.addOnce(key);
+  const amount = amountOf(amountUSD);
+  if (amount.isZero()) return DONE;
+  const lines = clawBack(book, grant, amount);
+  book.post({ key, reason: 'Clawback', ...asidesOf(now), amountUSD: amount.negated(), lines });
   return DONE;
 }
 

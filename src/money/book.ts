@@ -39,11 +39,14 @@ export interface Line {
   readonly amountUSD: USD;
 }
 
+/** Clawback: credits that were bought, and whose payment was paid back or lost. */
+export type PostingReason = 'Use' | 'Refund' | 'Correction' | 'Credit' | 'Clawback' | 'Expiry';
+
 /** Something that was spent, given back, corrected, credited, or has expired; its lines add up to zero. */
 export interface Posting {
   /** Unique within the org. */
   readonly key: string;
-  readonly reason: 'Use' | 'Refund' | 'Correction' | 'Credit' | 'Expiry';
+  readonly reason: PostingReason;
   /** Month in which it counts. */
   readonly period: string;
   readonly usage?: Usage | undefined;
@@ -88,6 +91,8 @@ export interface BookState {
   readonly modeSequence: number;
   /** Balance of the account `wallet`: below zero, arrears; above it, what was given back. */
   readonly walletUSD: USD;
+  /** A payment is disputed: see `SetDisputed`. */
+  readonly disputed: boolean;
   readonly budgets: ReadonlyMap<string, StandingBudget>;
   /** By uid. */
   readonly caps: ReadonlyMap<string, USD>;
@@ -106,6 +111,7 @@ export const EMPTY_BOOK: BookState = {
   mode: 'Unlimited',
   modeSequence: 0,
   walletUSD: ZERO,
+  disputed: false,
   budgets: new Map(),
   caps: new Map(),
   counters: new Map(),
@@ -130,6 +136,7 @@ export interface Book extends BookState {
   counter(name: string): Counter;
   setMode(mode: WalletMode): void;
   setWallet(balance: USD): void;
+  setDisputed(disputed: boolean): void;
   setCorrected(key: string, posting: CorrectedPosting): void;
   setBudget(uid: string, budget: StandingBudget | undefined): void;
   setCap(uid: string, limit: USD | undefined): void;
@@ -148,7 +155,7 @@ export interface Book extends BookState {
 
 export function openBook(state: BookState): Book {
   const undoes: (() => void)[] = [];
-  let { mode, modeSequence, walletUSD } = state;
+  let { mode, modeSequence, walletUSD, disputed } = state;
   const budgets = new Map(state.budgets);
   const caps = new Map(state.caps);
   const counters = new Map(state.counters);
@@ -197,6 +204,9 @@ export function openBook(state: BookState): Book {
     get walletUSD() {
       return walletUSD;
     },
+    get disputed() {
+      return disputed;
+    },
     ...{ budgets, caps, counters, grants, holds, once, corrected, postings, uses, counter },
     monthUsage: state.monthUsage,
     setMode(next) {
@@ -213,6 +223,11 @@ export function openBook(state: BookState): Book {
       const before = walletUSD;
       undoes.push(() => (walletUSD = before));
       walletUSD = balance;
+    },
+    setDisputed(next) {
+      const before = disputed;
+      undoes.push(() => (disputed = before));
+      disputed = next;
     },
     setCorrected: (key, posting) => put(corrected, key, posting),
     setBudget: (uid, budget) => put(budgets, uid, budget),

@@ -52,6 +52,13 @@ export type MoneyOperation =
       readonly once?: string | undefined;
     }
   /**
+   * Takes back what a payment has bought: of its grant first, then of others, then of the account `wallet`, which may fall below zero. Nothing
+   * can stop it, so it asks for no room. `grant`: uid of the CreditGrant. `once` as above, with `clawback/` before it.
+   */
+  | { readonly op: 'Clawback'; readonly grant: string; readonly amountUSD: string; readonly once: string }
+  /** Payments of the org are disputed: in an org that pays in advance nothing new gets a hold until they no longer are. What runs goes on. */
+  | { readonly op: 'SetDisputed'; readonly disputed: boolean }
+  /**
    * Corrects use that was posted, by a posting of its own: so much more or, below zero, less, where and when the use counts. It asks for no
    * money and may pass limits; less than nothing is not left of the use. `once` as above.
    */
@@ -103,6 +110,8 @@ export interface HoldRefusal {
   readonly neededUSD: string;
   /** Of the wallet: what it owes, which is to be paid before it gives anything. */
   readonly arrearsUSD?: string | undefined;
+  /** Of the wallet: it refuses everything new, since a payment is disputed. */
+  readonly disputed?: true | undefined;
   /** When a monthly Budget begins anew (ms). */
   readonly resetTime?: number | undefined;
 }
@@ -170,6 +179,9 @@ export function checkOperation(operation: MoneyOperation): void {
     case 'Credit':
       amountOf(operation.amountUSD);
       if (operation.expires !== undefined) checkTime(operation.expires);
+      return;
+    case 'Clawback':
+      amountOf(operation.amountUSD);
       return;
     case 'Correct':
       amountOf(operation.amountUSD.replace(/^-/, ''));

@@ -14,19 +14,30 @@ export function grantAccount(uid: string): string {
 export function debit(book: Book, amount: USD, paid: boolean): readonly Line[] {
   const revenue = { account: 'revenue', amountUSD: amount };
   if (!paid) return [{ account: 'unbilled', amountUSD: amount.negated() }, revenue];
+  return [...take(book, amount, soonestFirst(book)), revenue];
+}
+
+/** Takes back what this grant was bought with: of it first, so that what was paid back is not spent from another payment. */
+export function clawBack(book: Book, uid: string, amount: USD): readonly Line[] {
+  const grants = soonestFirst(book);
+  const own = grants.filter((grant) => grant.uid === uid);
+  const others = grants.filter((grant) => grant.uid !== uid);
+  return [...take(book, amount, [...own, ...others]), { account: 'funding', amountUSD: amount }];
+}
+
+/** In this order, and the rest of the account `wallet`. */
+function take(book: Book, amount: USD, grants: readonly Grant[]): readonly Line[] {
   const lines: Line[] = [];
   let left = amount;
-  for (const grant of soonestFirst(book)) {
+  for (const grant of grants) {
     if (left.isZero()) break;
     const taken = USD.min(left, grant.remainingUSD);
     lines.push(takeFrom(book, grant, taken));
     left = left.minus(taken);
   }
-  if (!left.isZero()) {
-    book.setWallet(book.walletUSD.minus(left));
-    lines.push({ account: WALLET, amountUSD: left.negated() });
-  }
-  return [...lines, revenue];
+  if (left.isZero()) return lines;
+  book.setWallet(book.walletUSD.minus(left));
+  return [...lines, { account: WALLET, amountUSD: left.negated() }];
 }
 
 /** Gives back what was charged: to the wallet, where the next charges find it. What was not `paid` gives nobody credits. */

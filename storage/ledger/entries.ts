@@ -1,4 +1,5 @@
 /** Postings with their lines as they are read: by the wallet's route, and by the export of a month. */
+import type { PostingReason } from '../../src/money/book.js';
 import type { Segment } from '../../src/money/hold.js';
 
 export interface LedgerEntry {
@@ -7,7 +8,7 @@ export interface LedgerEntry {
   /** ms. */
   readonly time: number;
   readonly key: string;
-  readonly reason: 'Use' | 'Refund' | 'Correction' | 'Credit' | 'Expiry';
+  readonly reason: PostingReason;
   /** Month in which it counts. */
   readonly period: string;
   readonly project?: string | undefined;

@@ -78,9 +78,10 @@ SELECT g.org, g.counter,
       SELECT p.limit_usd FROM caps p WHERE p.org = g.org AND p.uid = substr(g.counter, 6)
     )
     ELSE (
-      SELECT o.wallet_usd + coalesce(c.spent_usd, 0) + coalesce((
+      -- While a payment is disputed nothing more is free.
+      SELECT CASE WHEN o.disputed THEN coalesce(c.spent_usd, 0) + coalesce(c.held_usd, 0) ELSE o.wallet_usd + coalesce(c.spent_usd, 0) + coalesce((
         SELECT sum(r.remaining_usd) FROM grants r WHERE r.org = g.org AND r.remaining_usd > 0
-      ), 0)
+      ), 0) END
       FROM money_orgs o WHERE o.org = g.org AND o.mode = 'Prepaid'
     )
   END::text,

@@ -3,7 +3,7 @@
  * the commit, and Postgres's clock of that turn is the time of all of them.
  */
 import type { BookState, CorrectedPosting, Counter, Grant, MonthUsage } from '../../src/money/book.js';
-import { correctionOnce } from '../../src/money/apply.js';
+import { clawbackOnce, correctionOnce } from '../../src/money/apply.js';
 import { COST, costCounter, WALLET } from '../../src/money/counters.js';
 import type { Hold, Segment } from '../../src/money/hold.js';
 import type { StandingBudget, WalletMode } from '../../src/money/limits.js';
@@ -59,11 +59,12 @@ export async function readBooks(session: Pick<Session, 'rows'>, needs: readonly 
 
   const books = new Map(orgs.map((org) => [org, emptyState()]));
   const of = (org: string): State => books.get(org) ?? emptyState();
-  for (const [, org, mode, sequence, wallet] of modes) {
+  for (const [, org, mode, sequence, wallet, disputed] of modes) {
     if (org === null) continue;
     of(org).mode = mode ?? 'Unlimited';
     of(org).modeSequence = sequence ?? 0;
     of(org).walletUSD = new USD(wallet ?? 0);
+    of(org).disputed = disputed ?? false;
   }
   for (const row of budgets) of(row[0]).budgets.set(row[1], budgetOf(row));
   for (const [org, format, body] of holds) {
@@ -92,6 +93,7 @@ type OrgRow = [
   mode: WalletMode | null,
   sequence: number | null,
   wallet: string | null,
+  disputed: boolean | null,
 ];
 
 /** The cap of the object whose cost it is, and the counter: either may be missing. */
@@ -120,6 +122,7 @@ interface State extends BookState {
   mode: WalletMode;
   modeSequence: number;
   walletUSD: USD;
+  disputed: boolean;
   readonly budgets: Map<string, StandingBudget>;
   readonly caps: Map<string, USD>;
   readonly counters: Map<string, Counter>;
@@ -136,6 +139,7 @@ function emptyState(): State {
       mode: 'Unlimited',
       modeSequence: 0,
       walletUSD: ZERO,
+      disputed: false,
       budgets: new Map(),
       caps: new Map(),
       counters: new Map(),
@@ -200,6 +204,10 @@ function addKeys(keys: Omit<Keys, 'orgs'>, org: string, operation: MoneyOperatio
       keys.grants.push({ org, uid: operation.grant });
       if (operation.once !== undefined) keys.once.push({ org, key: operation.once });
       return;
+    case 'Clawback':
+      keys.grants.push({ org, uid: operation.grant });
+      keys.once.push({ org, key: clawbackOnce(operation.once) });
+      return;
     case 'Correct':
       keys.corrected.push({ org, key: operation.posting });
       keys.once.push({ org, key: correctionOnce(operation.once) });
@@ -210,7 +218,7 @@ function addKeys(keys: Omit<Keys, 'orgs'>, org: string, operation: MoneyOperatio
 
 /** Always a row, for the time. */
 const ORGS = `
-SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, o.org, o.mode, o.mode_sequence, o.wallet_usd
+SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, o.org, o.mode, o.mode_sequence, o.wallet_usd, o.disputed
 FROM (SELECT) AS one LEFT JOIN money_orgs o ON o.org = ANY($1::text[])`;
 
 const BUDGETS = `

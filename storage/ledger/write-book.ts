@@ -45,6 +45,7 @@ export function isChanged({ before, book }: Pick<ChangedBook, 'before' | 'book'>
     book.once.size !== before.once.size ||
     book.modeSequence !== before.modeSequence ||
     book.walletUSD !== before.walletUSD ||
+    book.disputed !== before.disputed ||
     maps.some((name) => differences<unknown>(before[name], book[name]).length > 0)
   );
 }
@@ -84,8 +85,15 @@ function stateOf(books: readonly ChangedBook[], now: number): StateRows {
   };
   for (const changed of books) {
     const { org, before, book } = changed;
-    if (book.modeSequence !== before.modeSequence || book.walletUSD !== before.walletUSD)
-      rows.orgs.push({ org, mode: book.mode, sequence: book.modeSequence, wallet: book.walletUSD.toFixed() });
+    if (
+      book.modeSequence !== before.modeSequence ||
+      book.walletUSD !== before.walletUSD ||
+      book.disputed !== before.disputed
+    )
+      rows.orgs.push({
+        ...{ org, mode: book.mode, sequence: book.modeSequence, wallet: book.walletUSD.toFixed() },
+        disputed: book.disputed,
+      });
     for (const [uid, budget] of differences(before.budgets, book.budgets)) {
       if (budget === undefined) rows.droppedBudgets.push({ org, uid });
       else rows.budgets.push({ org, ...budget });
@@ -179,11 +187,12 @@ function differences<Value>(
 }
 
 const SET_ORGS = `
-INSERT INTO money_orgs (org, mode, mode_sequence, wallet_usd)
-SELECT org, mode, sequence, wallet
-FROM json_to_recordset($1::json) AS g(org text, mode text, sequence bigint, wallet numeric)
+INSERT INTO money_orgs (org, mode, mode_sequence, wallet_usd, disputed)
+SELECT org, mode, sequence, wallet, disputed
+FROM json_to_recordset($1::json) AS g(org text, mode text, sequence bigint, wallet numeric, disputed boolean)
 ON CONFLICT (org) DO UPDATE
-SET mode = excluded.mode, mode_sequence = excluded.mode_sequence, wallet_usd = excluded.wallet_usd`;
+SET mode = excluded.mode, mode_sequence = excluded.mode_sequence, wallet_usd = excluded.wallet_usd,
+    disputed = excluded.disputed`;
 
 // The time since when holds are to be renewed stays until they are (`rebound-holds.ts`). It is the mark by which one
 // change is told from the next, also of the same millisecond.

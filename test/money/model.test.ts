@@ -126,6 +126,13 @@ const operation: fc.Arbitrary<Step['operation']> = fc.oneof(
       expires: lasts === null ? undefined : now + lasts,
     })),
   fixed(fc.constant({ op: 'Expire' })),
+  fixed(
+    fc.record({
+      ...{ op: fc.constant('Clawback'), grant: fc.constantFrom('g', 'h', 'never'), amountUSD: money(4_000_000_000) },
+      once: fc.constantFrom('refund/1', 'refund/2', 'dispute/1'),
+    }),
+  ),
+  fixed(fc.record({ op: fc.constant('SetDisputed'), disputed: fc.constantFrom(true, false, false) })),
   fc
     .tuple(fc.nat(7), money(900_000_000), fc.boolean(), fc.nat(9))
     .map(([back, amount, less, once]) => (_: number, { postings }: Book): MoneyOperation => ({

@@ -75,6 +75,7 @@ export function openModel(): Model {
   let grants: { uid: string; left: bigint; expires: number }[] = [];
   let wallet = 0n;
   let prepaid = false;
+  let disputed = false;
   let modeChanges = 0;
   /** By the key of what they correct. */
   let corrections = new Map<string, bigint>();
@@ -162,8 +163,13 @@ export function openModel(): Model {
       wallet -= amount;
       return;
     }
+    takeCredits(amount);
+  }
+  function takeCredits(amount: bigint, first?: string): void {
     let left = amount;
-    for (const grant of grants.toSorted((a, b) => a.expires - b.expires || (a.uid < b.uid ? -1 : 1))) {
+    const soonest = grants.toSorted((a, b) => a.expires - b.expires || (a.uid < b.uid ? -1 : 1));
+    const isFirst = ({ uid }: { uid: string }): boolean => uid === first;
+    for (const grant of [...soonest.filter(isFirst), ...soonest.filter((one) => !isFirst(one))]) {
       const taken = min(left, grant.left);
       grant.left -= taken;
       left -= taken;
@@ -247,6 +253,10 @@ export function openModel(): Model {
       drawn: 0,
     };
     const parts = split(hold, operation.amountUSD === undefined ? need(hold, 1) : nano(operation.amountUSD), now);
+    if (disputed && prepaid && (parts.get('wallet') ?? 0n) > 0n)
+      return answer.outcome === 'Refused' && answer.disputed
+        ? undefined
+        : 'new work began though a payment is disputed';
     const poor = [...parts].filter(([counter, amount]) => amount > 0n && (free(counter) ?? amount) < amount);
     if (poor.length > 0)
       return answer.outcome === 'Refused' ? undefined : `a wrong yes: ${poor[0]?.[0]} has too little`;
@@ -465,6 +475,16 @@ export function openModel(): Model {
         grants = [...grants, { uid: operation.grant, left: nano(operation.amountUSD) - paid, expires }];
         return undefined;
       }
+      case 'Clawback': {
+        const known = `clawback/${operation.once}`;
+        if (once.has(known)) return answer.outcome === 'Nothing' ? undefined : 'a clawback was carried out twice';
+        once.add(known);
+        takeCredits(nano(operation.amountUSD), operation.grant);
+        return undefined;
+      }
+      case 'SetDisputed':
+        disputed = operation.disputed;
+        return undefined;
       case 'Correct':
         return correct(operation, answer, posting);
       case 'Expire':
@@ -474,10 +494,10 @@ export function openModel(): Model {
 
   function mark(): () => void {
     const state = { budgets, caps, spentOn, holds, uses, modelUse, once };
-    const kept = structuredClone({ ...state, corrections, grants, wallet, prepaid, modeChanges });
+    const kept = structuredClone({ ...state, corrections, grants, wallet, prepaid, disputed, modeChanges });
     return () => {
       ({ budgets, caps, spentOn, holds, uses, modelUse, once } = kept);
-      ({ corrections, grants, wallet, prepaid, modeChanges } = kept);
+      ({ corrections, grants, wallet, prepaid, disputed, modeChanges } = kept);
     };
   }
 

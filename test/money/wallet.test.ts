@@ -79,7 +79,7 @@ test('a correction is posted where its use counts, once, gives back no more than
   t.like(s.book.postings.at(-1), { reason: 'Correction', period: '2026-11', owner: 'j', segment: 'Running' });
   t.is(correct('0.024', 'three').outcome, 'Applied');
   t.is(s.book.walletUSD.toFixed(), '-0.01');
-  t.like(s.at(NOON + MONTH, place('k')), { by: 'Wallet', availableUSD: '0.00', arrearsUSD: '0.01' });
+  t.like(s.at(NOON + MONTH, place('k')), { by: 'Wallet', availableUSD: '0.00', arrearsUSD: '0.005' });
   t.deepEqual(
     applyAfter(s.book, { op: 'Correct', posting: 'credit/f', amountUSD: '1', once: 'four' }, NOON),
     { outcome: 'Nothing', why: 'Gone' },
@@ -131,4 +131,31 @@ test('what costs nothing is admitted, also where nothing is left', (t) => {
   s.applied(NOON, place('k', { terms: free }), bill('k', NOON));
   t.is(fundedUntil(s.hold('k')), undefined);
   t.is(renewAt(s.hold('k'), NOON), undefined);
+});
+
+test('a clawback takes of its own grant first, then of others, and what is spent already is owed', (t) => {
+  const s = begin(PREPAID, credit('bought', '0.03'), credit('given', '0.01', { expires: NOON + 9 * HOUR }));
+  s.applied(NOON, place('j'), bill('j', NOON));
+  s.applied(NOON + 2 * MINUTE, { op: 'Release', key: 'j' });
+  t.is(balanceOf(s.book).toFixed(), '0.02', 'the given one expires, so it was spent first');
+  s.at(NOON + 2 * MINUTE, credit('other', '0.005'));
+  const clawback = { op: 'Clawback', grant: 'bought', amountUSD: '0.03', once: 'refund/1' } as const;
+  s.applied(NOON + 2 * MINUTE, clawback);
+  const lines = s.book.postings.at(-1)?.lines.map(({ account, amountUSD }) => `${account} ${amountUSD.toFixed()}`);
+  t.deepEqual(lines, ['grants/bought -0.02', 'grants/other -0.005', 'wallet -0.005', 'funding 0.03']);
+  t.is(balanceOf(s.book).toFixed(), '-0.005');
+  t.like(s.at(NOON + 2 * MINUTE, clawback), { outcome: 'Nothing', why: 'Once' });
+  t.like(s.at(NOON + 2 * MINUTE, place('k')), { outcome: 'Refused', by: 'Wallet', arrearsUSD: '0.005' });
+  s.applied(NOON + 2 * MINUTE, credit('again', '1'));
+  t.is(s.book.grants.get('again')?.remainingUSD.toFixed(), '0.995', 'what is owed is paid first');
+});
+
+test('while a payment is disputed nothing new begins, what runs goes on, and what costs nothing begins', (t) => {
+  const s = begin(PREPAID, credit('g', '5'));
+  s.applied(NOON, place('j'), bill('j', NOON), { op: 'SetDisputed', disputed: true });
+  t.like(s.at(NOON, place('k')), { outcome: 'Refused', by: 'Wallet', disputed: true });
+  t.is(s.applied(NOON + MINUTE, { op: 'Renew', key: 'j' }).refusal, undefined);
+  s.applied(NOON + MINUTE, place('free', { terms: { ...TERMS, rateUSDPerHour: '0', minimumUSD: '0' } }));
+  s.applied(NOON + MINUTE, { op: 'SetDisputed', disputed: false }, place('k'));
+  s.applied(NOON + MINUTE, { op: 'SetDisputed', disputed: true }, { op: 'SetMode', mode: 'Unlimited' }, place('l'));
 });

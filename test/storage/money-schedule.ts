@@ -149,6 +149,11 @@ export async function runSchedule({ org, seed, operations }: Schedule, arena: Ar
     }
     if (dice < 94) return { op: 'Expire' };
     if (dice < 95) return { op: 'Count', use: use(`free-${random.of(['a', 'c'])}`) };
+    if (dice < 97) {
+      const grant = random.of(['g', 'h', 'never']);
+      return { op: 'Clawback', grant, amountUSD: amount(3), once: `refund/${random.below(6)}` };
+    }
+    if (dice < 98) return { op: 'SetDisputed', disputed: random.chance(0.3) };
     const [posting = 'none'] = await uses();
     const less = random.chance(0.5) ? '-' : '';
     return { op: 'Correct', posting, amountUSD: `${less}${amount(1)}`, once: `${random.below(8)}` };

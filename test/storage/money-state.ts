@@ -66,7 +66,7 @@ export function stateOf(book: Book, now: number): MoneyState {
     holds: holds.toSorted(),
     caps: [...book.caps].map(([uid, limit]) => `${uid} ${amount(limit)}`).toSorted(),
     budgets: [...book.budgets.values()].map((one) => `${one.uid} ${amount(one.limitUSD)}`).toSorted(),
-    wallet: [`${amount(book.walletUSD)} ${book.mode} ${book.modeSequence}`],
+    wallet: [`${amount(book.walletUSD)} ${book.mode} ${book.modeSequence} ${book.disputed}`],
     accounts: [...accounts].map(([account, sum]) => `${account} ${amount(sum)}`).toSorted(),
     months: [...months].map(([month, sum]) => `${month} ${amount(sum)}`).toSorted(),
     uses: usesIn(book),
@@ -106,9 +106,9 @@ export async function storedState(postgres: Postgres, org: string): Promise<Mone
   );
   const caps = await read<[string, string]>('caps', 'SELECT uid, limit_usd::text FROM caps WHERE org = $1');
   const budgets = await read<[string, string]>('budgets', 'SELECT uid, limit_usd::text FROM budgets WHERE org = $1');
-  const [wallet = ['0', 'Unlimited', 0]] = await read<[string, string, number]>(
+  const [wallet = ['0', 'Unlimited', 0, false]] = await read<[string, string, number, boolean]>(
     'wallet',
-    'SELECT wallet_usd::text, mode, mode_sequence FROM money_orgs WHERE org = $1',
+    'SELECT wallet_usd::text, mode, mode_sequence, disputed FROM money_orgs WHERE org = $1',
   );
   const accounts = await read<[string, string]>(
     'accounts',
@@ -141,7 +141,7 @@ export async function storedState(postgres: Postgres, org: string): Promise<Mone
       .toSorted(),
     caps: caps.map(([uid, limit]) => `${uid} ${amount(limit)}`).toSorted(),
     budgets: budgets.map(([uid, limit]) => `${uid} ${amount(limit)}`).toSorted(),
-    wallet: [`${amount(wallet[0])} ${wallet[1]} ${wallet[2]}`],
+    wallet: [`${amount(wallet[0])} ${wallet[1]} ${wallet[2]} ${wallet[3]}`],
     accounts: accounts.map(([account, sum]) => `${account} ${amount(sum)}`).toSorted(),
     months: months.map(([month, sum]) => `${month} ${amount(sum)}`).toSorted(),
     uses: uses.map(([uid, minute, counts, cost]) => `${uid} ${minute} ${counts.join()} ${amount(cost)}`).toSorted(),
