@@ -2,6 +2,8 @@
 import type { Address } from '../src/api/address.js';
 import type { ComputeEngine } from '../src/engines/compute/contract/engine.js';
 import type { MailEngine } from '../src/engines/mail/engine.js';
+import type { PaymentProcessor } from '../src/engines/payments/processor.js';
+import type { TestDesk } from '../src/engines/payments/test/desk.js';
 import type { KindDefinition } from '../src/kinds/kind.js';
 import type { PublicEndpoints } from '../src/kinds/machine.js';
 import type { PriceBook } from '../src/money/price-book.js';
@@ -9,6 +11,8 @@ import type { AdmissionSwitch } from '../storage/admissions.js';
 import type { CommittedChange, Committer } from '../storage/commit/request.js';
 import type { MailEnd } from '../storage/ledger/mails.js';
 import type { LeaderRows } from '../storage/ledger/leader-rows.js';
+import type { Purchases } from '../storage/payments/purchases.js';
+import type { ReadBalances } from '../storage/payments/wallet-balances.js';
 import type { PriceTags } from '../storage/envelope/price-tags.js';
 import type { RunHistoryRows } from '../storage/run-history.js';
 import type { ChangesLog, Clock, Objects, Pending, Responses, SecretVersions, StoredTimer } from '../storage/store.js';
@@ -52,6 +56,7 @@ export interface ActorsDeps {
   readonly mail?: MailPart | undefined;
   /** Absent: estimates know nothing of earlier runs. */
   readonly runHistory?: RunHistoryRows | undefined;
+  readonly payments: PaymentDeps;
   readonly inputs: Inputs;
   /** How work reaches its own API; absent where there is none. */
   readonly access?: WorkSpecDeps['access'];
@@ -88,6 +93,15 @@ export interface ActorSettings {
   readonly passivateAfterMs: number;
 }
 
+export interface PaymentDeps {
+  /** Undefined: credits cannot be bought. */
+  readonly processor: PaymentProcessor | undefined;
+  /** The pages of the embedded test processor, where that is the processor. */
+  readonly desk?: TestDesk | undefined;
+  readonly purchases: Purchases;
+  readonly balances: ReadBalances;
+}
+
 export interface MailPart {
   readonly engine: MailEngine;
   /** A try has left a mail in this phase. */
@@ -105,6 +119,7 @@ export type ProblemPart =
   | 'the sweeps'
   | 'the ledger'
   | 'the mails'
+  | 'the payments'
   | 'the gateway'
   | 'stored Secrets';
 

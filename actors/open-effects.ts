@@ -6,6 +6,7 @@ import { openEffectRunner } from './effects/runner.js';
 import { carryOut, type EffectDeps } from './effects/table.js';
 import type { MoneyPart } from './open-money.js';
 import type { ObjectsPart } from './open-objects.js';
+import type { PaymentsPart } from './open-payments.js';
 import type { WorkPart } from './open-work.js';
 import { heldObjects, recover, wakeUnfinished } from './recovery.js';
 import type { ServiceWrite } from './effects/children.js';
@@ -15,7 +16,15 @@ import { ATTEMPT } from './work/attempts.js';
 
 const CATCH_UP_MS = 5_000;
 
-export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: WorkPart, money: MoneyPart) {
+export async function openEffects(
+  deps: ActorsDeps,
+  {
+    objects,
+    work,
+    money,
+    payments,
+  }: { objects: ObjectsPart; work: WorkPart; money: MoneyPart; payments: PaymentsPart },
+) {
   const { kinds, pending, stopping } = deps;
   const { router, afterCommit } = objects;
   const serviceWrite = (address: Address, write: ServiceWrite): Promise<WriteReply> =>
@@ -31,6 +40,7 @@ export async function openEffects(deps: ActorsDeps, objects: ObjectsPart, work: 
     ...waking,
     ...{ objects: objects.objects, quiet: objects.admission.quiet, write: serviceWrite },
     ...{ forgetBlobs: deps.forgetBlobs, abandonDeliveries: deps.abandonDeliveries },
+    ...{ processor: payments.processor, settlePayment: payments.settle, paymentBase: deps.endpoints?.base ?? '' },
     ...{ askCost: money.askCost, awaitMoney: money.awaitMoney },
   };
   const runner = openEffectRunner({

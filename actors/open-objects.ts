@@ -11,6 +11,7 @@ import { openPause } from './admission/pause.js';
 import type { ActorsDeps } from './deps.js';
 import { openHub } from './hub/hub.js';
 import { openMessageRouter } from './message-router.js';
+import { openPaymentsReady } from './payments/availability.js';
 import { openRefusedHolds } from './money/refused-holds.js';
 import { openNextChange } from './next-change.js';
 import { openReads } from './open-reads.js';
@@ -39,6 +40,12 @@ export async function openObjects(deps: ActorsDeps) {
   const admission = openAdmission({
     ...{ kindOf, read, secrets: deps.secrets, neverDialled: deps.neverDialled ?? (() => undefined) },
     orgMachinePercent: deps.settings.orgMachinePercent,
+    paymentsReady: openPaymentsReady(
+      deps.payments.processor,
+      clock,
+      (message) => deps.observe.problem('the payments', message),
+      stopping,
+    ),
     search: (org, kind, project) => searchObjects({ org, kind, project }, stopping, lists),
   });
   const pause = await openPause(deps.admissions, deps.shortage);

@@ -7,10 +7,12 @@ import type { Committer } from '../storage/commit/request.js';
 import type { ActorsDeps } from './deps.js';
 import type { ServiceWrite } from './effects/children.js';
 import type { MessageRouter } from './message-router.js';
+import type { Payments } from './payments/service.js';
 import type { RefusedHolds } from './money/refused-holds.js';
 import { openEffects } from './open-effects.js';
 import { openObjects, type ObjectsPart } from './open-objects.js';
 import { openMoney } from './open-money.js';
+import { openPayments } from './open-payments.js';
 import { openWork } from './open-work.js';
 import { openOperators, type Operators } from './operators.js';
 import { listObjects } from './reads.js';
@@ -48,6 +50,7 @@ export interface Actors {
   readonly ledger: Committer['ledger'];
   /** A hold that belongs to no object was refused. */
   readonly refusedHolds: RefusedHolds['note'];
+  readonly payments: Payments;
   /** What is done inside running Sandboxes and Workspaces. */
   readonly commands: Commands;
   readonly files: Files;
@@ -69,7 +72,8 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
   const objects = await openObjects(deps);
   const work = openWork(deps, objects);
   const money = openMoney(deps, objects, work);
-  const effects = await openEffects(deps, objects, work, money);
+  const payments = openPayments(deps, objects);
+  const effects = await openEffects(deps, { objects, work, money, payments });
   const { registry, router, supervision, committer, hub, cache } = objects;
   objects.refusedHolds.start(router, deps.stopping);
   const passivation = setInterval(() => registry.passivate(clock() - settings.passivateAfterMs), PASSIVATE_EVERY_MS);
@@ -84,10 +88,12 @@ export async function openActors(deps: ActorsDeps): Promise<Actors> {
     keepAnswer: (org, answer, version) => committer.keepAnswer(org, answer, version),
     ledger: (org, operations) => committer.ledger(org, operations),
     refusedHolds: objects.refusedHolds.note,
+    payments: payments.service,
     admissions: objects.pause.admissions,
     async start() {
       await effects.start();
       money.start(effects.caughtUp());
+      payments.start();
     },
     moveFloor: (version) => void (floor = version),
     health() {

@@ -11,6 +11,7 @@ import { decodeObject } from '../src/api/encode.js';
 import { refuse, RefusalError } from '../src/api/refusal.js';
 import { OPERATOR_SCOPE } from '../src/api/access/scope.js';
 import { isOwner } from '../src/kinds/member/rule.js';
+import { WALLET_ADDRESS } from '../src/kinds/wallet/address.js';
 import { DEFAULT_PROJECT } from '../src/kinds/project/machine.js';
 import type { KeepResult, Keyed, KeptAnswer } from '../storage/commit/request.js';
 import type { Orgs } from '../storage/orgs.js';
@@ -141,7 +142,12 @@ export async function ensureBootstrapOrg(deps: OrgDeps, credits: string): Promis
   // Also of orgs that were made while the deployment had another.
   const orgs = await deps.rows.list();
   for (let from = 0; from < orgs.length; from += WALLETS)
-    await Promise.all(orgs.slice(from, from + WALLETS).map(({ org }) => deps.setWallet(org)));
+    await Promise.all(
+      orgs.slice(from, from + WALLETS).map(async ({ org }) => {
+        await deps.setWallet(org);
+        await ensureWallet(org, deps);
+      }),
+    );
   await seedOrg(BOOTSTRAP_ORG, deps);
   if (Number(credits) > 0) {
     const grant: Address = { org: BOOTSTRAP_ORG, kind: 'CreditGrant', project: '', name: FIRST_GRANT };
@@ -173,6 +179,11 @@ async function seedOrg(org: string, deps: OrgDeps): Promise<void> {
     await ensure({ org, kind: 'Namespace', project: '', name }, {}, deps);
   }
   await ensure({ org, kind: 'Member', project: '', name: OWNER }, ownerSpec(org), deps);
+  await ensureWallet(org, deps);
+}
+
+function ensureWallet(org: string, deps: OrgDeps): Promise<void> {
+  return ensure({ org, ...WALLET_ADDRESS }, {}, deps);
 }
 
 async function ensure(address: Address, spec: unknown, deps: OrgDeps): Promise<void> {

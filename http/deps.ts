@@ -8,6 +8,7 @@ import type { SlotRow } from '../src/kinds/machine.js';
 import type { LogLine, LogPace } from '../src/engines/compute/contract/engine.js';
 import type { ResourceService } from '../actors/resource-service.js';
 import type { InferenceService } from '../actors/inference/service.js';
+import type { Payments } from '../actors/payments/service.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
 import type { CreatedOrg, RecoveredOrg } from '../actors/orgs.js';
@@ -203,6 +204,7 @@ export interface HttpDeps {
   readonly deliveries: Deliveries;
   readonly blobs: Pick<Blobs, 'put' | 'head' | 'get'>;
   readonly operators: Operators;
+  readonly payments: Payments;
   readonly events: Events;
   /** Of an org's money. */
   readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'> & { readonly months: LedgerMonths };

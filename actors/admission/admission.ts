@@ -14,6 +14,7 @@ import { groupOf } from '../../src/kinds/versions.js';
 import type { CommittedChange } from '../../storage/commit/request.js';
 import type { SecretVersions } from '../../storage/store.js';
 import { openCapacityWarnings, type CapacityWarnings } from './capacity.js';
+import type { PaymentsReady } from '../payments/availability.js';
 import { checkOwners, type OwnerDeps } from './owners.js';
 import { checkPlaintextSecrets } from './plaintext-secrets.js';
 import { checkReferences, warningsOfReferences, type ReferenceDeps } from './references.js';
@@ -49,6 +50,8 @@ export interface AdmissionDeps extends ReferenceDeps, OwnerDeps {
   readonly secrets: Pick<SecretVersions, 'recognise'>;
   /** Why a URL can never be reached from here; undefined: it may be. */
   neverDialled(url: string): string | undefined;
+  /** Whether credits can be bought now. */
+  readonly paymentsReady: PaymentsReady;
   /** How much of a machine the work of one org may hold at once, in percent. */
   readonly orgMachinePercent: number;
 }
@@ -112,6 +115,10 @@ export function openAdmission(deps: AdmissionDeps): Admission {
       const refusal = await checkProject(address);
       if (refusal) return refusal;
     }
+    if (kind.needsPayments === true && before === undefined) {
+      const refusal = await deps.paymentsReady();
+      if (refusal) return { ...refusal, target: { kind: address.kind, name: address.name } };
+    }
     const target = { kind: address.kind, name: address.name };
     const shown = kind.plaintextSecretCheck ? await checkPlaintextSecrets(kind, address, object, deps) : [];
     const missing = kind.references ? await checkReferences(kind, address, object, before, deps) : [];
@@ -138,7 +145,7 @@ export function openAdmission(deps: AdmissionDeps): Admission {
 
   return {
     check(kind, address, object, before) {
-      const namesNone = !kind.plaintextSecretCheck && !kind.references && !kind.dials;
+      const namesNone = !kind.plaintextSecretCheck && !kind.references && !kind.dials && !kind.needsPayments;
       if (namesNone && (!entersProject(kind, before) || isActive(address))) return undefined;
       return lookUp(kind, address, object, before);
     },

@@ -10,10 +10,17 @@ import { collectChildrenEffect, collectProjectEffect } from './collect.js';
 import { countPlacesEffect, type CountDeps } from './count-places.js';
 import type { EffectOf, EffectTask, EffectTry, LaterEffectDefinition } from './definition.js';
 import { DONE, type EffectStep, type PoolName } from './outcome.js';
+import {
+  chargeCardEffect,
+  lookAtPaymentEffect,
+  openCheckoutEffect,
+  type ProcessorEffectDeps,
+} from '../payments/processor-effects.js';
 import { removeWorkEffect, startWorkEffect, stopWorkEffect, type WorkDeps } from './work.js';
 
 /** What the effects that are carried out later may use. */
-export interface EffectDeps extends ChildrenDeps, WorkDeps, Omit<CountDeps, 'messagesSent'> {
+export interface EffectDeps
+  extends ChildrenDeps, WorkDeps, Omit<ProcessorEffectDeps, 'objects'>, Omit<CountDeps, 'messagesSent'> {
   /** Gives up what is pending for this endpoint of events up to the version. */
   abandonDeliveries(org: string, endpoint: string, version: number): Promise<void>;
   /** Shows the cost of the object with this uid though it has not changed. */
@@ -37,6 +44,9 @@ const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<T
   StopWork: stopWorkEffect,
   RemoveWork: removeWorkEffect,
   CountPlaces: countPlacesEffect,
+  OpenCheckout: openCheckoutEffect,
+  ChargeCard: chargeCardEffect,
+  LookAtPayment: lookAtPaymentEffect,
   AbandonDeliveries: {
     pool: 'general',
     laneOf: () => 'deliveries',

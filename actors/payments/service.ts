@@ -46,4 +46,6 @@ export interface Payments {
   notice(body: Buffer, signature: string | undefined, signal: AbortSignal): Promise<NoticeOutcome>;
   /** Pays back; `amountUSD` undefined: all that is left. The same `key` pays back once. */
   refund(uid: string, amountUSD: string | undefined, key: string, signal: AbortSignal): Promise<RefundReply>;
+  /** The levels of this org's Wallet have changed: it is told its balance anew. */
+  walletChanged(org: string): void;
 }

@@ -1,7 +1,7 @@
 /** The OpenAPI paths of routes that are declared and not served yet. Pure. */
 import type { KindDefinition } from '../../src/kinds/kind.js';
-import { DECLARED_COLLECTION_ROUTES, declaredSubresources } from '../routes/declared/index.js';
-import { openapiPath, type SubresourceRoute, type CollectionRoute } from '../routes/declared/declared.js';
+import { declaredSubresources } from '../routes/declared/index.js';
+import { openapiPath, type SubresourceRoute } from '../routes/declared/declared.js';
 import { objectPathOf } from './operations.js';
 import { NAME, NAMESPACE } from './parameters.js';
 import { route } from './route.js';
@@ -10,7 +10,7 @@ import type { Node } from './schema.js';
 /** Said by every one of them, so that a reader of the document is not surprised. */
 const NOT_SERVED = 'Not served yet: answers 501 Unsupported.';
 
-function operation(of: SubresourceRoute | CollectionRoute, names: readonly object[]): Node {
+function operation(of: SubresourceRoute, names: readonly object[]): Node {
   const { id, tag, summary, parameters = [], body, answer } = of;
   const all = [...names, ...parameters].map((parameter): Node => ({ ...parameter }));
   return route({
@@ -26,16 +26,12 @@ function operation(of: SubresourceRoute | CollectionRoute, names: readonly objec
 
 export function declaredPaths(group: string, kinds: readonly KindDefinition[]): Record<string, Node> {
   const paths: Record<string, Record<string, Node>> = {};
-  const add = (at: string, of: SubresourceRoute | CollectionRoute, names: readonly object[]): void => {
+  const add = (at: string, of: SubresourceRoute, names: readonly object[]): void => {
     (paths[openapiPath(at)] ??= {})[of.method.toLowerCase()] = operation(of, names);
   };
   for (const kind of kinds) {
     const place = kind.scope === 'org' ? [NAME] : [NAMESPACE, NAME];
     for (const of of declaredSubresources(kind)) add(`${objectPathOf(group, kind)}/${of.path}`, of, place);
-  }
-  for (const of of DECLARED_COLLECTION_ROUTES) {
-    const base = `/apis/${group}/v1/${of.beside}`;
-    add(of.path === '' ? base : `${base}/${of.path}`, of, []);
   }
   return paths;
 }

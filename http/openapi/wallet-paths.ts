@@ -5,6 +5,13 @@ import type { Node } from './schema.js';
 
 const TIME: Node = { type: 'string', format: 'date-time' };
 
+const AUTO_RECHARGE: Readonly<Record<string, Node>> = {
+  enabled: described('Whether credits are bought by themselves. It needs a saved card.', BOOLEAN),
+  belowUSD: described('Available balance below which they are bought.'),
+  amountUSD: described('Credits that are bought at once: 5.00 to 1000.00, whole cents.'),
+  monthlyLimitUSD: described('Most that is bought in a calendar month in UTC.'),
+};
+
 const WALLET: Node = record(
   {
     mode: described(
@@ -18,7 +25,27 @@ const WALLET: Node = record(
     heldUSD: described('Held for work that runs or waits.'),
     availableUSD: described('Balance less what is held; never below 0.'),
     arrearsUSD: described('To be paid before new work starts.'),
-    autoRecharge: described('When and how much is recharged by itself.', record({ enabled: BOOLEAN })),
+    autoRecharge: described(
+      'Credits that are bought by themselves, with the saved card.',
+      record({
+        ...AUTO_RECHARGE,
+        status: described(
+          'What was bought so in this month.',
+          record({
+            month: described('Month in UTC: `2026-11`.'),
+            boughtUSD: described('Bought in it, with what is under way.'),
+            topUp: described('The TopUp that is under way.'),
+            stopped: described('Why nothing more is bought, until the wallet is changed or another card is saved.'),
+          }),
+        ),
+      }),
+    ),
+    warnBelowUSD: described('Available balance below which billing.low_balance tells of it.'),
+    paymentMethod: described('The card that is saved.', record({ brand: TEXT, last4: TEXT })),
+    disputes: described('TopUps whose payment is disputed: nothing new begins until they are decided.', {
+      type: 'array',
+      items: TEXT,
+    }),
   },
   ['mode', 'balanceUSD', 'heldUSD', 'availableUSD', 'arrearsUSD'],
 );
@@ -37,7 +64,10 @@ const ENTRY: Node = record(
   {
     id: described('Names the entry; `after` takes it.'),
     time: described('When it was posted.', TIME),
-    reason: described('What it is.', { type: 'string', enum: ['Use', 'Refund', 'Correction', 'Credit', 'Clawback', 'Expiry'] }),
+    reason: described('What it is.', {
+      type: 'string',
+      enum: ['Use', 'Refund', 'Correction', 'Credit', 'Clawback', 'Expiry'],
+    }),
     period: described('Month (UTC) in which it counts: `2026-11`.'),
     project: described('Project of the work, at its admission.'),
     labels: described('Labels of the work, at its admission.', { type: 'object', additionalProperties: TEXT }),
@@ -59,6 +89,24 @@ export function walletPaths(group: string): Record<string, Node> {
         id: 'readWallet',
         tag: 'Wallet',
         summary: 'What the org has, and what is held of it',
+        answer: { schema: WALLET, description: 'The wallet, as it is now.' },
+      }),
+      patch: route({
+        id: 'patchWallet',
+        tag: 'Wallet',
+        summary: 'Change when the org is warned, and when it buys credits by itself',
+        description: 'A merge patch: what is left out stays, null takes it away.',
+        body: {
+          required: true,
+          content: {
+            'application/merge-patch+json': {
+              schema: record({
+                autoRecharge: record(AUTO_RECHARGE),
+                warnBelowUSD: described('Available balance below which billing.low_balance tells of it.'),
+              }),
+            },
+          },
+        },
         answer: { schema: WALLET, description: 'The wallet, as it is now.' },
       }),
     },

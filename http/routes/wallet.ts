@@ -13,12 +13,11 @@ import type { Exchange } from '../exchange.js';
 import { LongAnswer } from '../long-answer.js';
 import { replyJson } from '../reply.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import { parseRecord } from '../resources/parse.js';
 import { MAX_PAGE, readLimit } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import type { CollectionRouteTarget } from '../target.js';
 import { isDetached } from './ledger-months.js';
-import { refuseCollectionRoute } from './unbuilt.js';
+import { patchWallet, readSettings } from './wallet-settings.js';
 
 const SCOPE = 'billing:read';
 /** Entries of a page when the client does not say. */
@@ -34,7 +33,10 @@ export async function serveWallet(
   const [below, ...rest] = target.rest;
   if (target.project !== undefined || rest.length > 0 || (below !== undefined && below !== 'entries'))
     throw refuse('NotFound', 'an org has one wallet, and below it there are entries');
-  if (x.method === 'PATCH' && below === undefined) return refuseChange(x, context, caller, target);
+  if (x.method === 'PATCH' && below === undefined) {
+    await patchWallet(x, context, caller);
+    return replyJson(x, 200, await readWallet(context, caller), NO_CACHE());
+  }
   if (x.method !== 'GET') throw methodNotAllowed(x, below === undefined ? ['GET', 'PATCH'] : ['GET']);
   x.verb = below === undefined ? 'get' : 'list';
   requireScope(caller, SCOPE, '');
@@ -56,28 +58,18 @@ export async function serveWallet(
 
 const NO_CACHE = (): Record<string, string> => ({ 'cache-control': 'no-cache, private' });
 
-/** Fields of the body are named, so that the client sees what of it is missing. */
-async function refuseChange(
-  x: Exchange,
-  context: ServerContext,
-  caller: Caller,
-  target: CollectionRouteTarget,
-): Promise<void> {
-  requireScope(caller, 'billing:write', '');
-  const body = await context.bodies.read(x);
-  const fields = body.length === 0 ? [] : Object.keys(parseRecord(body).value);
-  refuseCollectionRoute(x, caller, target, fields);
-}
-
-async function readWallet({ ledger }: ServerContext, { org }: Caller): Promise<object> {
-  const { mode, balanceUSD, heldUSD } = await ledger.wallet(org);
+async function readWallet(context: ServerContext, caller: Caller): Promise<object> {
+  const [{ mode, balanceUSD, heldUSD }, settings] = await Promise.all([
+    context.ledger.wallet(caller.org),
+    readSettings(context, caller, context.deadlines.current()),
+  ]);
   return {
     mode,
     balanceUSD: showUSD(balanceUSD),
     heldUSD: showUSD(heldUSD),
     availableUSD: showUSD(USD.max(ZERO, balanceUSD.minus(heldUSD))),
     arrearsUSD: showUSD(USD.max(ZERO, balanceUSD.negated())),
-    autoRecharge: { enabled: false },
+    ...settings,
   };
 }
 

@@ -1,4 +1,5 @@
 /** The actors of this deployment: their settings, and the parts of storage, engines and webhooks that they use. */
+import type { PaymentDeps } from '../../actors/deps.js';
 import { openActors, type Actors } from '../../actors/open.js';
 import type { Inputs } from '../../actors/work/inputs.js';
 import type { Webhooks } from '../../actors/delivery/open.js';
@@ -14,7 +15,7 @@ import { openTimers } from '../../storage/queues/timers.js';
 import { neverDialled } from '../engines/dialer/never-dialled.js';
 import { allowAddresses } from '../engines/dialer/special-addresses.js';
 import type { MailEngine } from '../engines/mail/engine.js';
-import { KINDS } from '../kinds/index.js';
+import { STORED_KINDS } from '../kinds/index.js';
 import type { Prices } from './catalog/prices.js';
 import type { LeaderDeps } from './leader.js';
 import { attemptAccess } from './attempt-api.js';
@@ -32,6 +33,7 @@ export interface LeaderActorsParts {
   readonly tokens: AttemptTokens;
   readonly prices: Prices;
   readonly mail: MailEngine | undefined;
+  readonly payments: PaymentDeps;
   readonly stopping: AbortSignal;
   /** Each change, before the reply to its write. */
   committed(change: CommittedChange): void;
@@ -41,10 +43,10 @@ export interface LeaderActorsParts {
 
 export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Promise<Actors> {
   const { config, store, lease, blobs, engine, metrics } = deps;
-  const { webhooks, disk, inputs, tokens, prices, mail, stopping } = parts;
+  const { webhooks, disk, inputs, tokens, prices, mail, payments, stopping } = parts;
   const webhookAllow = allowAddresses(config.webhookAllow ?? []);
   return openActors({
-    kinds: KINDS,
+    kinds: STORED_KINDS,
     clock: store.clock,
     objects: store.objects,
     log: store.changes,
@@ -82,6 +84,7 @@ export function openLeaderActors(deps: LeaderDeps, parts: LeaderActorsParts): Pr
     runHistory: openRunHistoryRows(store.postgres),
     rehearse: openRehearsal(store.postgres),
     fullOrg: openFullOrg(store.postgres, config.quotaObjects),
+    payments,
     mail: mail && { engine: mail, onOutcome: metrics.observe.mail },
     inputs,
     access: engine?.apiDirectory === undefined ? undefined : attemptAccess(engine.apiDirectory, tokens),

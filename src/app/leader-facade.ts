@@ -54,6 +54,7 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
     logs: whileLeader(() => leader().logs),
     deliveries: whileLeader(() => leader().deliveries),
     operators: whileLeader(() => leader().operators),
+    payments: whileLeader(() => leader().payments),
     health: {
       active: () => now.state === 'Leading' && now.leader.holdsLease(),
       behind: () => (now.state === 'Leading' ? now.leader.behind() : []),

@@ -21,6 +21,7 @@ import { keepDeployment } from './deployment.js';
 import { watchDisk } from './disk-space.js';
 import { differences, showAudits, startAuditor } from './ledger-audit.js';
 import { openMail } from './mail.js';
+import { openPaymentDeps } from './payments.js';
 import { openInference, type Inference } from './open-inference.js';
 import { observeNode } from './observe-node.js';
 import { openOperators } from './operator-api.js';
@@ -66,6 +67,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
       tokens,
       prices,
       mail,
+      payments: openPaymentDeps(deps),
       stopping,
       end: () => ending.abort(),
       committed: (change) => inference?.committed(change),
@@ -99,6 +101,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
       files: actors.files,
       logs: { open: (owner, uid, request, signal, pace) => openLog(owner, uid, request, logs, signal, pace) },
       deliveries: openDeliveries(store, actors, webhooks),
+      payments: actors.payments,
       operators: openOperators(actors, orgs, store.objects, showAudits(auditor)),
       holdsLease: () => lease.held(),
       behind: () => [...workBehind(actors, webhooks), ...differences(auditor)],

@@ -15,6 +15,9 @@ export const EVERY_OPERATION: ReadonlySet<Operation> = new Set([
 /** Kinds that the service alone writes. */
 export const READ_ONLY: ReadonlySet<Operation> = new Set(['list', 'read']);
 
+/** Kinds that have no routes of their own. */
+export const NO_OPERATIONS: ReadonlySet<Operation> = new Set<Operation>();
+
 /** Whether DELETE of a collection is served. It needs a list to choose from. */
 export function deletesCollections({ operations, collectionDelete }: KindDefinition): boolean {
   return operations.has('delete') && operations.has('list') && collectionDelete !== 'OneByOne';

@@ -11,6 +11,7 @@
  */
 import type { Address } from '../api/address.js';
 import type { ObjectMessage } from './object-message.js';
+import type { PaymentSource } from './topup/payment.js';
 import type { MoneyOperation } from '../money/operation.js';
 import type { Payer } from '../money/payer.js';
 
@@ -125,6 +126,21 @@ export type LaterEffect =
       readonly count: number;
       readonly since: number;
     }
+  /** Make the page at which this TopUp is paid; `CheckoutOpened` follows. `token`: of the pages that the browser comes back to. */
+  | {
+      readonly type: 'OpenCheckout';
+      /** Of this TopUp: each has a page of its own. */
+      readonly attempt: number;
+      /** ms. */
+      readonly expires: number;
+      readonly amountUSD: string;
+      readonly saveCard: boolean;
+      readonly token: string;
+    }
+  /** Charge the card that the org has saved; `CardCharged` or `CardDeclined` follows. */
+  | { readonly type: 'ChargeCard'; readonly amountUSD: string }
+  /** Ask the processor how this TopUp stands; `PaymentChanged` follows. */
+  | { readonly type: 'LookAtPayment'; readonly source: PaymentSource; readonly amountUSD: string }
   /** The object has ended: show what the ledger says of its cost from now on, so that its status says when that is final. */
   | { readonly type: 'ShowCost' };
 

@@ -1,4 +1,4 @@
-/** The list of all kinds. A kind that is not in it does not exist. */
+/** The lists of kinds: those of the interface, and those that are stored. A kind that is in none does not exist. */
 import { agentKind } from './agent/index.js';
 import { agentGroupKind } from './agentgroup/index.js';
 import { agentRunKind } from './agentrun/index.js';
@@ -35,6 +35,7 @@ import { serviceAccountKind } from './serviceaccount/index.js';
 import { sweepKind } from './sweep/index.js';
 import { topUpKind } from './topup/index.js';
 import { trainingRuntimeKind } from './trainingruntime/index.js';
+import { walletKind } from './wallet/index.js';
 
 export const KINDS: readonly KindDefinition[] = [
   namespaceKind,
@@ -74,7 +75,10 @@ export const KINDS: readonly KindDefinition[] = [
   appKind,
 ];
 
-const byName = new Map(KINDS.map((kind) => [kind.kind, kind]));
+/** With what is an actor and has no routes of a kind. */
+export const STORED_KINDS: readonly KindDefinition[] = [...KINDS, walletKind];
+
+const byName = new Map(STORED_KINDS.map((kind) => [kind.kind, kind]));
 const byPlural = new Map(KINDS.map((kind) => [`${kind.group}/${kind.plural}`, kind]));
 
 /** By `kind:`, for example `Job`. */

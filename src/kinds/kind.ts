@@ -217,6 +217,8 @@ export interface KindDefinition {
    * Unsupported (except in the catalog's project, where only the service writes). Whoever builds the machinery removes the mark and names in `unsupported` what is still left.
    */
   readonly unbuilt?: boolean | undefined;
+  /** Of what is paid for at a payment processor: a create is refused when there is none, or it does not answer. */
+  readonly needsPayments?: true | undefined;
   /** Fields that are valid but not built yet: their paths; a real create or change answers 501 Unsupported. */
   unsupported?(spec: unknown, images: Images): readonly string[];
   readonly machine: Machine;

@@ -7,6 +7,7 @@ import type { Segment } from '../money/hold.js';
 import type { CostLimit } from '../money/limits.js';
 import type { HoldRefusal } from '../money/operation.js';
 import type { ResourceAmounts } from './amounts.js';
+import type { Payment, PaymentDispute, PaymentSource, SavedCard } from './topup/payment.js';
 import type { BrowserTool } from './workspace/browser-tools.js';
 
 /** Who sent a message: the incarnation and the version of the state that asked for it. */
@@ -253,6 +254,31 @@ export type ObjectMessage =
     }
   /** Gateway → Model: whether something serves it. */
   | { readonly type: 'ServingObserved'; readonly available: boolean; readonly message: string }
+  /** Payments → TopUp: its page is there. */
+  | {
+      readonly type: 'CheckoutOpened';
+      readonly attempt: number;
+      readonly id: string;
+      readonly url: string;
+      /** ms. */
+      readonly expires: number;
+    }
+  /** Payments → TopUp: so little of its time was left that no page was made. */
+  | { readonly type: 'CheckoutTooLate'; readonly attempt: number }
+  /** Payments → TopUp: no page will be made, or the saved card is not charged, and why. */
+  | { readonly type: 'PaymentRefused'; readonly message: string }
+  /** Payments → TopUp: the charge of the saved card was begun. */
+  | { readonly type: 'CardCharged'; readonly payment: string }
+  /** Payments → TopUp: how it stands at its processor, by a read that began after all others that were told before. */
+  | { readonly type: 'PaymentChanged'; readonly source: PaymentSource; readonly payment: Payment }
+  /** Payments → TopUp: the browser goes to its successURL now, for the one time. */
+  | { readonly type: 'BrowserSent' }
+  /** TopUp → Wallet: this card may be charged again. */
+  | { readonly type: 'CardSaved'; readonly card: SavedCard }
+  /** TopUp → Wallet: a dispute of its payment stands so now. */
+  | { readonly type: 'DisputeChanged'; readonly topUp: string; readonly dispute: PaymentDispute }
+  /** Ledger → Wallet of an org that pays in advance: what is free, and what is owed (USD). */
+  | { readonly type: 'BalanceChanged'; readonly availableUSD: string; readonly arrearsUSD: string }
   /** Something that stands for this object was used (a credential, a mounted secret). At most one a minute is worth sending. */
   | { readonly type: 'Used'; readonly time: number };
 

@@ -12,3 +12,6 @@ CREATE TABLE payment_cursors (
   processor text COLLATE "C" PRIMARY KEY,
   cursor text NOT NULL
 );
+
+-- Browsers come back with the uid of a TopUp, before anybody knows who they are.
+CREATE INDEX objects_topups ON objects (uid) WHERE kind = 'TopUp';

@@ -50,7 +50,7 @@ test('an org whose making was cut off at any step is made when it is asked for a
   };
   let steps = 0;
   while ((await ask(steps)) === 'cut off') steps += 1;
-  t.is(steps, 7, 'the wallet, two projects, a member, the old key, the new key, the mark');
+  t.is(steps, 8, 'the mode, two projects, a member, the Wallet, the old key, the new key, the mark');
   t.is(await ask(100), 'Taken');
   const [made] = await rows.list();
   t.is((await rows.list()).length, 1);

@@ -7,6 +7,11 @@ import type { MailEngine } from '../../src/engines/mail/engine.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import { apiKeyKind } from '../../src/kinds/apikey/index.js';
 import { memberKind } from '../../src/kinds/member/index.js';
+import { creditGrantKind } from '../../src/kinds/creditgrant/index.js';
+import type { PublicEndpoints } from '../../src/kinds/machine.js';
+import { topUpKind } from '../../src/kinds/topup/index.js';
+import { walletKind } from '../../src/kinds/wallet/index.js';
+import type { PaymentProcessor } from '../../src/engines/payments/processor.js';
 import { namespaceKind } from '../../src/kinds/project/index.js';
 import { serviceAccountKind } from '../../src/kinds/serviceaccount/index.js';
 import type { MoneyOperation, OperationResult } from '../../src/money/operation.js';
@@ -16,6 +21,8 @@ import { openAdmissionSwitch } from '../../storage/admissions.js';
 import type { Committer } from '../../storage/commit/request.js';
 import { openLeaderRows } from '../../storage/ledger/leader-rows.js';
 import { openStore, type Store } from '../../storage/open.js';
+import { openPurchases } from '../../storage/payments/purchases.js';
+import { openWalletBalances } from '../../storage/payments/wallet-balances.js';
 import { openTimers } from '../../storage/queues/timers.js';
 import { COUNTER } from './toy-kinds.js';
 
@@ -36,7 +43,10 @@ export const ORG = 'acme';
 
 export const counterAt = (name: string): Address => ({ org: ORG, kind: 'Counter', project: 'default', name });
 
-const KINDS: readonly KindDefinition[] = [COUNTER, namespaceKind, serviceAccountKind, memberKind, apiKeyKind];
+const KINDS: readonly KindDefinition[] = [
+  ...[COUNTER, namespaceKind, serviceAccountKind, memberKind, apiKeyKind],
+  ...[walletKind, topUpKind, creditGrantKind],
+];
 let holders = 0;
 
 export async function openRuntime(
@@ -45,6 +55,10 @@ export async function openRuntime(
     mailboxLimit?: number;
     passivateAfterMs?: number;
     engine?: ComputeEngine;
+    /** What takes its payments. */
+    processor?: PaymentProcessor;
+    /** Where browsers find it. */
+    endpoints?: PublicEndpoints;
     /** What sends its mails. */
     mail?: MailEngine;
     cacheBytes?: number;
@@ -92,7 +106,13 @@ export async function openRuntime(
         signal: stopping.signal,
       }),
     engine: settings.engine,
+    endpoints: settings.endpoints,
     mail: settings.mail && { engine: settings.mail, onOutcome: () => undefined },
+    payments: {
+      processor: settings.processor,
+      purchases: openPurchases(store.postgres, store.objects),
+      balances: openWalletBalances(store.postgres),
+    },
     inputs: {
       mustFetch: () => false,
       stage: () => Promise.reject(new Error('none')),

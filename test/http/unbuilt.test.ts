@@ -3,7 +3,7 @@ import test from 'ava';
 import { openCommands } from '../../actors/work/commands.js';
 import type { AttachDeps } from '../../actors/work/attach.js';
 import { wholeDocument } from '../../http/openapi/document.js';
-import { DECLARED_COLLECTION_ROUTES, declaredSubresources } from '../../http/routes/declared/index.js';
+import { declaredSubresources } from '../../http/routes/declared/index.js';
 import { openapiPath } from '../../http/routes/declared/declared.js';
 import { API_GROUP } from '../../src/brand.js';
 import { refuse } from '../../src/api/refusal.js';
@@ -36,13 +36,7 @@ const SUBRESOURCES = KINDS.flatMap((kind) => {
   }));
 });
 
-const CASES: readonly Case[] = [
-  ...SUBRESOURCES,
-  ...DECLARED_COLLECTION_ROUTES.map(({ method, beside, path }) => {
-    const rest = path === '' ? beside : `${beside}/${path}`;
-    return { method, path: `${BASE}/${rest}`, route: `…/${rest}` };
-  }),
-];
+const CASES: readonly Case[] = SUBRESOURCES;
 
 function nothingToCall(): never {
   throw refuse('NotFound', 'there is no such model');

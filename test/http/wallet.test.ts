@@ -4,7 +4,7 @@ import type { HttpDeps } from '../../http/deps.js';
 import { USD } from '../../src/money/usd.js';
 import type { LedgerEntry } from '../../storage/ledger/entries.js';
 import { at, json, list } from './support/json.js';
-import { BASE, bearer, KEYS, openTestApi, NO_MONTHS } from './support/test-api.js';
+import { BASE, bearer, KEYS, object, openTestApi, NO_MONTHS } from './support/test-api.js';
 
 const line = (account: string, amountUSD: string) => ({ account, amountUSD });
 const CREDIT: LedgerEntry = {
@@ -90,17 +90,23 @@ test('CSV has all entries, however many pages of the ledger they are, or as many
   t.is(some.headers.get('content-disposition'), 'attachment; filename="wallet-2026-11.csv"');
 });
 
-test('a change of the wallet is refused and names each field, and other paths and methods are not there', async (t) => {
+test('the settings of the wallet are changed in part, unknown ones are named, and other paths and methods are not there', async (t) => {
   const api = await openTestApi(t, { ledger: ledgerOf([]) });
-  const body = JSON.stringify({ autoRecharge: { enabled: true }, warnBelowUSD: '5.00' });
-  const patched = await api.call(`${BASE}/wallet`, { method: 'PATCH', body });
-  t.is(patched.status, 501);
-  const causes = list(at(await json(patched), 'details'), 'causes');
+  await api.resources.put({ org: 'acme', kind: 'Wallet', project: '', name: 'wallet' }, object('Wallet', 'wallet', ''));
+  const patch = (body: unknown, headers = {}) =>
+    api.call(`${BASE}/wallet`, { method: 'PATCH', body: JSON.stringify(body), headers });
+  const answer = await patch({ warnBelowUSD: '5.00' }, { 'content-type': 'application/merge-patch+json' });
+  t.is(answer.status, 200);
+  t.like(await json(answer), { warnBelowUSD: '5.00', balanceUSD: '-0.50', autoRecharge: { enabled: false } });
+  t.is(at(await json(api.call(`${BASE}/wallet`)), 'warnBelowUSD'), '5.00');
+  const unknown = await patch({ warnBelow: '5.00', mode: 'Unlimited' });
+  t.is(unknown.status, 422);
   t.deepEqual(
-    causes.map((cause) => at(cause, 'field')),
-    ['autoRecharge', 'warnBelowUSD'],
+    list(at(await json(unknown), 'details'), 'causes').map((cause) => at(cause, 'field')),
+    ['warnBelow', 'mode'],
   );
-  t.is((await api.call(`${BASE}/wallet`, { method: 'PATCH', body, headers: bearer(KEYS.viewer) })).status, 403);
+  t.is((await patch({ warnBelowUSD: '5.00' }, bearer(KEYS.viewer))).status, 403);
+  t.is((await patch({}, { 'content-type': 'text/plain' })).status, 415);
   t.is((await api.call(`${BASE}/wallet/entries`, { method: 'PATCH' })).status, 405);
   t.is((await api.call(`${BASE}/wallet`, { method: 'DELETE' })).headers.get('allow'), 'GET, PATCH');
 });

@@ -17,13 +17,6 @@ export interface SubresourceRoute extends Described {
   readonly verb: AccessVerb;
 }
 
-/** `/apis/{group}/v1/{name}[/{path}]`, at org level. */
-export interface CollectionRoute extends Described {
-  readonly beside: string;
-  readonly path: string;
-  readonly scope: string;
-}
-
 /** The routes of one subresource of a kind, from the kind's name (`Volume`). */
 export type DescribeSubresource = (kind: string) => readonly SubresourceRoute[];
 

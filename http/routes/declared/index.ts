@@ -4,7 +4,6 @@ import { answer, calls, journal, messages, resolutions } from './calls.js';
 import { archive, checkpoints, files, revisions } from './data.js';
 import type { SubresourceRoute, DescribeSubresource } from './declared.js';
 import { logs } from './logs.js';
-import { WALLET_ROUTES } from './wallet.js';
 
 const SUBRESOURCES: Readonly<Record<UnservedSubresource, DescribeSubresource>> = {
   ...{ answer, archive, calls, checkpoints, files, journal },
@@ -15,5 +14,3 @@ const SUBRESOURCES: Readonly<Record<UnservedSubresource, DescribeSubresource>> =
 export function declaredSubresources({ kind, unservedSubresources = [] }: KindDefinition): readonly SubresourceRoute[] {
   return unservedSubresources.flatMap((name) => SUBRESOURCES[name](kind));
 }
-
-export { WALLET_ROUTES as DECLARED_COLLECTION_ROUTES };

@@ -28,5 +28,6 @@ export const creditGrantKind: KindDefinition = {
   ],
   selectableFields: { 'spec.source': (object: This) => object.spec.source },
   initialStatus: (): CreditGrantStatus => ({ phase: 'Active' }),
+  asChild: { parents: ['TopUp'], facts: () => ({}), madeFor: () => undefined },
   machine: creditGrantMachine,
 };

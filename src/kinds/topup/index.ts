@@ -2,7 +2,8 @@
 import type { ApiObject } from '../../api/object.js';
 import { textColumn, wide } from '../declare.js';
 import type { KindDefinition } from '../kind.js';
-import { plainMachine } from '../plain-machine.js';
+import { topUpMachine } from './machine.js';
+import { topUpRule } from './rule.js';
 import { topUpSpec, topUpStatus, type TopUpSpec, type TopUpStatus } from './schema.js';
 
 type This = ApiObject<TopUpSpec, TopUpStatus>;
@@ -27,8 +28,13 @@ export const topUpKind: KindDefinition = {
     wide(textColumn('Credited', 'Credited to the wallet, in USD.', ({ status }: This) => status.creditedUSD)),
     wide(textColumn('Checkout', 'Page to pay at.', ({ status }: This) => status.checkoutURL)),
   ],
-  selectableFields: { 'status.reason': (object: This) => object.status.reason },
+  selectableFields: {
+    'spec.origin': (object: This) => object.spec.origin,
+    'status.reason': (object: This) => object.status.reason,
+  },
   initialStatus: () => ({ phase: 'Queued' }),
-  unbuilt: true,
-  machine: plainMachine<TopUpSpec, TopUpStatus>(),
+  needsPayments: true,
+  rule: topUpRule,
+  asChild: { parents: ['Wallet'], facts: () => ({}), madeFor: () => undefined },
+  machine: topUpMachine,
 };

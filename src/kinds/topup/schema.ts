@@ -20,18 +20,26 @@ function isReturnAddress(text: string): boolean {
 const returnAddress = z
   .string()
   .max(8192)
-  .refine(isReturnAddress, 'must be an https address or an http address on localhost, without credentials')
+  .refine(
+    isReturnAddress,
+    'must be an https address of this service or an http address on localhost, without credentials',
+  )
   .meta({ format: 'uri', example: 'http://127.0.0.1:4000/paid' });
 
 export const topUpSpec = z.object({
   amountUSD: zUsd({ min: '5.00', max: '1000.00', wholeCents: true, description: 'Credits to buy.' }),
-  cancelURL: returnAddress.optional().describe('Where the browser goes when the payment is given up.'),
-  origin: z.enum(['Checkout']).optional().describe('How it is paid; customers make Checkout ones only.'),
+  cancelURL: returnAddress
+    .optional()
+    .describe('Where the browser goes when the payment is given up: a page of this service or on localhost.'),
+  origin: z
+    .enum(['Checkout', 'AutoRecharge'])
+    .optional()
+    .describe('How it is paid; customers make Checkout ones only. AutoRecharge: the saved card is charged.'),
   savePaymentMethod: z.boolean().optional().describe('Keep the card for automatic recharges.'),
   successURL: returnAddress
     .optional()
     .describe(
-      'Where the browser goes after the payment: the console or a page on localhost. Used once; reads back empty.',
+      'Where the browser goes after the payment: a page of this service or on localhost. Used once; reads back empty.',
     ),
 });
 

@@ -183,6 +183,10 @@ export async function openTestApi(
       createOrg: unwired,
       recoverOrg: unwired,
     },
+    payments: {
+      ...{ processor: undefined, desk: undefined, settle: unwired, landing: unwired, notice: unwired, refund: unwired },
+      walletChanged: () => undefined,
+    },
     events: { list: unwired },
     ledger: { wallet: unwired, entries: unwired, months: NO_MONTHS },
     browserSessionKey: randomBytes(32),

@@ -16,9 +16,9 @@ holdRules(test, {
     { rule: 'at most 1000.00', within: [['spec.amountUSD', '1000.00']], beyond: [['spec.amountUSD', '1000.01']] },
     { rule: 'whole cents', within: [['spec.amountUSD', '5.01']], beyond: [['spec.amountUSD', '5.001']] },
     {
-      rule: 'customers make Checkout ones only',
+      rule: 'it is paid on a page, or by the service with the saved card',
       within: [['spec.origin', 'Checkout']],
-      beyond: [['spec.origin', 'AutoRecharge']],
+      beyond: [['spec.origin', 'Invoice']],
     },
     {
       rule: 'the browser comes back to an https page',

@@ -1,0 +1,42 @@
+/** What the browser finds that comes back from the processor: it settles, and says once where the customer wants it to go. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Purchases, StoredPurchase } from '../../storage/payments/purchases.js';
+import type { MessageRouter } from '../message-router.js';
+import type { Landing, Payments } from './service.js';
+import type { Settle } from './settlements.js';
+
+const UID = /^[0-9a-f-]{36}$/;
+
+export function openLanding(
+  purchases: Pick<Purchases, 'find'>,
+  settle: Settle,
+  send: MessageRouter['send'],
+): Payments['landing'] {
+  const find = async (uid: string, token: string): Promise<StoredPurchase | undefined> => {
+    const found = UID.test(uid) ? await purchases.find(uid) : undefined;
+    return found !== undefined && isEqual(found.kept.token, token) ? found : undefined;
+  };
+  return async (uid, token, way, signal) => {
+    const before = await find(uid, token);
+    if (before === undefined || way === 'Cancelled') return before && { ...viewOf(before), redirect: before.cancelURL };
+    await settle(before, signal);
+    const found = (await find(uid, token)) ?? before;
+    const isPaying = found.phase === 'Succeeded' || found.kept.paid !== undefined || found.reason === 'PaymentPending';
+    const { successURL } = found.kept;
+    if (!isPaying || successURL === undefined) return viewOf(found);
+    const address = { org: found.org, kind: 'TopUp', project: '', name: found.name };
+    // A browser that comes twice in one moment may be sent twice, to the same page.
+    await send(address, uid, { type: 'BrowserSent' });
+    return { ...viewOf(found), redirect: successURL };
+  };
+}
+
+function viewOf({ name, amountUSD, phase, reason, checkoutURL }: StoredPurchase): Landing {
+  return { name, amountUSD, phase, reason, checkoutURL };
+}
+
+/** In constant time, whatever the lengths. */
+function isEqual(a: string, b: string): boolean {
+  const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(hash(a), hash(b));
+}

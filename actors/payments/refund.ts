@@ -1,0 +1,37 @@
+/** Pays back what a TopUp has bought, at an operator's wish. The processor decides; the TopUp hears of it as of any other refund. */
+import type { PaymentProcessor } from '../../src/engines/payments/processor.js';
+import { amountOf, showUSD, USD } from '../../src/money/usd.js';
+import type { Purchases } from '../../storage/payments/purchases.js';
+import type { Payments } from './service.js';
+import type { Settle } from './settlements.js';
+
+export function openRefunds(
+  processor: PaymentProcessor,
+  purchases: Pick<Purchases, 'find'>,
+  settle: Settle,
+): Payments['refund'] {
+  return async (uid, amountUSD, key, signal) => {
+    const purchase = await purchases.find(uid);
+    if (purchase === undefined) return { outcome: 'NotFound' };
+    const { paid, source } = purchase.kept;
+    if (paid === undefined || source === undefined)
+      return { outcome: 'Refused', message: `TopUp "${purchase.name}" is not paid` };
+    const back = paid.refunds.filter(({ state }) => state !== 'Failed').map((refund) => new USD(refund.amountUSD));
+    const left = back.reduce((rest, amount) => rest.minus(amount), new USD(paid.amountUSD));
+    // Whether a repeat asks for more than is left is the processor's to say, which knows the key.
+    const amount = amountUSD === undefined ? left : amountOf(amountUSD);
+    if (amount.lte(0)) return { outcome: 'Refused', message: 'all of it was paid back already' };
+    const request = { purchase, source, key: `refund/${uid}/${key}`, amountUSD: showUSD(amount) };
+    const outcome = await processor.refund(request, signal);
+    switch (outcome.outcome) {
+      case 'Refunded':
+        // Else found by the next look at what has changed.
+        await settle(purchase, signal);
+        return { outcome: 'Refunded', refund: outcome.id, amountUSD: showUSD(amount) };
+      case 'Refused':
+        return outcome;
+      case 'Unreachable':
+        return { outcome: 'Unreachable' };
+    }
+  };
+}

@@ -1,0 +1,84 @@
+/**
+ * Serves `PATCH /apis/{g}/v1/wallet`: when the org is warned, and when it buys credits by itself. The settings are the spec of the org's Wallet,
+ * so they are changed as any object is: validated, idempotent by key, one writer at a time.
+ */
+import type { Caller } from '../../actors/resource-service.js';
+import { decodeObject } from '../../src/api/encode.js';
+import { refuse, RefusalError } from '../../src/api/refusal.js';
+import { WALLET_ADDRESS } from '../../src/kinds/wallet/address.js';
+import { walletKind } from '../../src/kinds/wallet/index.js';
+import type { WalletSpec, WalletStatus } from '../../src/kinds/wallet/schema.js';
+import { requireScope } from '../auth/authorise.js';
+import type { Exchange } from '../exchange.js';
+import { readWriteOptions } from '../resources/options.js';
+import { mediaType, parseRecord, unknownFormat } from '../resources/parse.js';
+import { sendWrite } from '../resources/write.js';
+import type { ServerContext } from '../server-context.js';
+
+const TYPES = ['application/merge-patch+json', 'application/json'];
+const FIELDS = ['autoRecharge', 'warnBelowUSD'];
+
+export async function patchWallet(x: Exchange, context: ServerContext, caller: Caller): Promise<void> {
+  x.verb = 'patch';
+  requireScope(caller, 'billing:write', '');
+  if (!TYPES.includes(mediaType(x, ''))) throw unknownFormat(TYPES);
+  const bytes = await context.bodies.read(x);
+  const { value, duplicates } = parseRecord(bytes);
+  const unknown = Object.keys(value).filter((name) => !FIELDS.includes(name));
+  if (unknown.length > 0)
+    throw refuse('Invalid', `the wallet has no setting ${unknown.slice(0, 3).join(', ').slice(0, 200)}`, {
+      causes: unknown
+        .slice(0, 20)
+        .map((field) => ({ field: field.slice(0, 64), reason: 'FieldValueNotSupported', message: 'is not a setting' })),
+      fix: `Send ${FIELDS.join(' or ')}.`,
+    });
+  const options = { ...readWriteOptions(x, bytes), fieldValidation: 'Strict' } as const;
+  const address = { org: caller.org, ...WALLET_ADDRESS };
+  const patch = { type: 'merge', patch: { spec: value } } as const;
+  await sendWrite(context, caller, walletKind, address, options, duplicates, { verb: 'patch', patch }).catch(
+    unprefixed,
+  );
+  context.payments.walletChanged(caller.org);
+}
+
+/** Fields are named as the body has them. */
+function unprefixed(error: unknown): never {
+  if (!(error instanceof RefusalError)) throw error;
+  const { causes, message, ...rest } = error.refusal;
+  throw new RefusalError({
+    ...rest,
+    message: message.replaceAll('spec.', ''),
+    causes: causes?.map((cause) => ({ ...cause, field: cause.field.replace(/^spec\.?/, '') })),
+  });
+}
+
+/** What `GET …/wallet` shows of them. */
+export async function readSettings(
+  { resources }: ServerContext,
+  { org }: Caller,
+  signal: AbortSignal,
+): Promise<object> {
+  const body = await resources.read({ org, ...WALLET_ADDRESS }, signal);
+  const { spec, status } = (body === undefined ? {} : decodeObject(body)) as {
+    spec?: WalletSpec;
+    status?: WalletStatus;
+  };
+  const { recharge, card, disputes } = status ?? {};
+  return {
+    autoRecharge: {
+      enabled: false,
+      ...spec?.autoRecharge,
+      ...(recharge !== undefined && {
+        status: {
+          month: recharge.month,
+          boughtUSD: recharge.usedUSD,
+          ...(recharge.topUp !== undefined && { topUp: recharge.topUp }),
+          ...(recharge.stopped !== undefined && { stopped: recharge.stopped }),
+        },
+      }),
+    },
+    ...(spec?.warnBelowUSD !== undefined && { warnBelowUSD: spec.warnBelowUSD }),
+    ...(card !== undefined && { paymentMethod: card }),
+    ...(disputes !== undefined && { disputes }),
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * When a Wallet buys credits by itself: the balance is below the level, a card is saved, nothing is being bought, the month's limit has room,
+ * and the last purchase did not fail. Pure.
+ */
+import { monthOf, periodEnd } from '../../money/counters.js';
+import { showUSD, USD } from '../../money/usd.js';
+import type { Effect } from '../effect.js';
+import { emit } from '../events/emit.js';
+import type { WalletSpec } from './schema.js';
+import type { WalletPrivate } from './state.js';
+
+export const NEXT_MONTH = 'next-month';
+
+export interface RechargeStep {
+  readonly private: WalletPrivate;
+  readonly effects: readonly Effect[];
+}
+
+/** `chance`: makes the name of the purchase its own. */
+export function recharge(spec: WalletSpec, kept: WalletPrivate, now: number, chance: () => string): RechargeStep {
+  const { enabled = false, amountUSD, monthlyLimitUSD } = spec.autoRecharge ?? {};
+  const isWanted = enabled && kept.belowRecharge && kept.card !== undefined && kept.stopped === undefined;
+  if (!isWanted || kept.open !== undefined || amountUSD === undefined || monthlyLimitUSD === undefined)
+    return { private: kept, effects: [] };
+  const month = monthOf(now);
+  const used = new USD(kept.month?.month === month ? kept.month.usedUSD : '0');
+  const after = used.plus(amountUSD);
+  if (after.gt(monthlyLimitUSD)) return limitReached(kept, month, used, monthlyLimitUSD, now);
+  const name = `recharge-${month}-${chance()}`;
+  return {
+    private: { ...kept, month: { month, usedUSD: after.toFixed() }, open: { name, month, amountUSD } },
+    effects: [{ type: 'CreateChild', kind: 'TopUp', name, spec: { amountUSD, origin: 'AutoRecharge' } }],
+  };
+}
+
+/** It is told once a month. */
+function limitReached(kept: WalletPrivate, month: string, used: USD, limitUSD: string, now: number): RechargeStep {
+  if (kept.limitTold === month) return { private: kept, effects: [] };
+  const message = `${showUSD(used)} USD were bought in ${month}, and one more purchase would pass the limit of ${limitUSD} USD`;
+  return {
+    private: { ...kept, limitTold: month },
+    effects: [
+      emit('billing.auto_recharge_failed', message),
+      { type: 'ArmTimer', timer: NEXT_MONTH, at: periodEnd(now) },
+    ],
+  };
+}
+
+/** The purchase has ended. `failure`: why it did not work. */
+export function recharged(kept: WalletPrivate, failure: string | undefined): RechargeStep {
+  const { open } = kept;
+  if (open === undefined) return { private: kept, effects: [] };
+  const { open: _, ...rest } = kept;
+  if (failure === undefined)
+    return {
+      private: rest,
+      effects: [emit('billing.auto_recharge_succeeded', `TopUp "${open.name}" has added ${open.amountUSD} USD`)],
+    };
+  const { month } = kept;
+  const back =
+    month?.month === open.month
+      ? { ...month, usedUSD: USD.max(0, new USD(month.usedUSD).minus(open.amountUSD)).toFixed() }
+      : month;
+  return {
+    private: { ...rest, month: back, stopped: failure },
+    effects: [
+      emit(
+        'billing.auto_recharge_failed',
+        `TopUp "${open.name}" of ${open.amountUSD} USD: ${failure}. Nothing more is bought until the wallet is changed or another card is saved`,
+      ),
+    ],
+  };
+}

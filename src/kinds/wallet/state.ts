@@ -1,0 +1,20 @@
+/** What a Wallet keeps beside its status. */
+import type { PaymentDispute, SavedCard } from '../topup/payment.js';
+
+export interface WalletPrivate {
+  /** As the ledger told it last. */
+  readonly belowRecharge: boolean;
+  readonly card?: SavedCard | undefined;
+  /** The purchase that is under way. */
+  readonly open?: { readonly name: string; readonly month: string; readonly amountUSD: string } | undefined;
+  /** What was bought in the latest month. */
+  readonly month?: { readonly month: string; readonly usedUSD: string } | undefined;
+  /** Month whose limit was told of. */
+  readonly limitTold?: string | undefined;
+  /** Why nothing more is bought. */
+  readonly stopped?: string | undefined;
+  /** Disputes by the processor's id; the newest MOST_DISPUTES that are over, and all that are open. */
+  readonly disputes: Readonly<Record<string, { readonly topUp: string; readonly state: PaymentDispute['state'] }>>;
+}
+
+export const NO_STATE: WalletPrivate = { belowRecharge: false, disputes: {} };
