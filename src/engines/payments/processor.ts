@@ -99,8 +99,11 @@ export interface PaymentProcessor {
   changes(cursor: string | undefined, signal: AbortSignal): Promise<ChangesOutcome>;
   /** Whether the processor answers, and lets this service in. */
   check(signal: AbortSignal): Promise<{ readonly outcome: 'Reachable' } | Unreachable>;
-  /** Absent: it sends none. `body` as it came, `signature`: of its header, `now` in ms. */
-  notice?(body: Buffer, signature: string | undefined, now: number): Notice;
+  /**
+   * Absent: it sends none. `body` as it came, `signature`: of its header, `now` in ms. Unreachable: it is genuine, and the processor was to say
+   * which purchase it is about.
+   */
+  notice?(body: Buffer, signature: string | undefined, now: number, signal: AbortSignal): Promise<Notice | Unreachable>;
 }
 
 export const CALL_WITHIN_MS = 20_000;

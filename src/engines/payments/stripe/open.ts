@@ -1,0 +1,49 @@
+/** Opens the payment processor Stripe: pages of Stripe Checkout, charges of saved cards, refunds, and news by webhooks and the list of events. */
+import { CALL_WITHIN_MS, type PaymentProcessor } from '../processor.js';
+import { readChanges } from './changes.js';
+import { chargeCard } from './charge.js';
+import { openPage } from './checkout.js';
+import { openClient } from './client.js';
+import { readNotice } from './notice.js';
+import { openOwners } from './owners.js';
+import { payBack, readPayment } from './read.js';
+
+export interface StripeOptions {
+  /** `sk_…` or `rk_…`; its mode is that of all payments. */
+  readonly secretKey: string;
+  /** Signing secrets of the webhook endpoint; empty: webhooks are refused. */
+  readonly webhookSecrets: readonly string[];
+  /** Origin of the API. */
+  readonly url: string;
+  /** Of this service, at most 500 characters and the same for ever: payments of another deployment on the account are not seen. */
+  readonly deployment: string;
+  /** ms. */
+  readonly clock?: (() => number) | undefined;
+  /** Longest time of one call, ms. */
+  readonly withinMs?: number | undefined;
+}
+
+export function openStripe(options: StripeOptions): PaymentProcessor & Required<Pick<PaymentProcessor, 'notice'>> {
+  const { secretKey, webhookSecrets, url, deployment, clock = Date.now, withinMs = CALL_WITHIN_MS } = options;
+  const begin = openClient({ secretKey, url, withinMs });
+  const owners = openOwners(deployment);
+  const live = /^[a-z]+_live_/.test(secretKey);
+  return {
+    name: 'Stripe',
+    openCheckout: (request, signal) => openPage(begin(signal), request, deployment, clock()),
+    charge: (request, signal) => chargeCard(begin(signal), request, deployment),
+    refund: (request, signal) => payBack(begin(signal), request, deployment),
+    read: (purchase, source, amountUSD, signal) => readPayment(begin(signal), purchase, source, amountUSD, deployment),
+    changes: (cursor, signal) => readChanges(begin(signal), owners, cursor, deployment, clock()),
+    async check(signal) {
+      // A restricted key has to be able to read events, and need not see the balance.
+      const listed = await begin(signal)((stripe) => stripe.events.list({ limit: 1 }));
+      if (listed.outcome === 'Answered') return { outcome: 'Reachable' };
+      return listed.outcome === 'Unreachable'
+        ? listed
+        : { outcome: 'Unreachable', message: `Stripe refuses to list events (${listed.message})` };
+    },
+    notice: (body, signature, now, signal) =>
+      readNotice(begin(signal), owners, { body, signature, now }, { deployment, webhookSecrets, live }),
+  };
+}
