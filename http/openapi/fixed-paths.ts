@@ -103,6 +103,25 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
         answer: { schema: list(ref('Event'), { continue: TEXT }), description: EVENTS_SAID },
       }),
     },
+    '/payments/stripe': {
+      post: route({
+        id: 'receiveStripeWebhook',
+        tag: 'Payments',
+        summary: 'Takes a webhook of Stripe, which its signature lets in',
+        open: true,
+        parameters: [
+          {
+            ...{ name: 'Stripe-Signature', in: 'header', required: true, schema: TEXT },
+            description: 'HMAC-SHA256 of the time and the bytes of the body.',
+          },
+        ],
+        body: json({ type: 'object', description: "An event, as Stripe's documentation has it." }),
+        answer: {
+          schema: { type: 'object', required: ['received'], properties: { received: BOOLEAN } },
+          description: 'What it says is committed, or says nothing of this service.',
+        },
+      }),
+    },
     '/ops/v1/orgs': {
       get: ops('listOrgs', 'List the orgs of this service', list(ORG)),
       post: ops(

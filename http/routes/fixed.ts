@@ -2,6 +2,7 @@
 import type Router from '@koa/router';
 import type { ServerContext } from '../server-context.js';
 import { openapiRoutes } from '../openapi/serve.js';
+import { webhookRoutes } from '../payments/webhook.js';
 import { attemptRoutes } from './attempt.js';
 import { docsRoutes } from './docs.js';
 import { healthRoutes } from './health.js';
@@ -13,4 +14,5 @@ export function fixedRoutes(router: Router, context: ServerContext): void {
   openapiRoutes(router, context);
   opsRoutes(router, context);
   attemptRoutes(router);
+  webhookRoutes(router, context);
 }
