@@ -60,6 +60,8 @@ export interface StripeServer extends Payer {
   advance(ms: number): void;
   /** Refuses any other key than this; undefined: the one that it was opened with. */
   accept(key?: string): void;
+  /** Requests that were never answered and whose connection stands. */
+  hanging(): number;
   /** Of the events since the last call, oldest first. */
   webhooks(): readonly Webhook[];
   /** `at` in ms. */
@@ -74,6 +76,7 @@ export async function openStripeServer(mode: 'test' | 'live' = 'test'): Promise<
   let offset = 0;
   let accepted = secretKey;
   let taken = 0;
+  let hanging = 0;
   const now = (): number => Date.now() + offset;
   const account = openAccount(mode === 'live', () => Math.floor(now() / 1_000));
   const keys = openIdempotencyKeys();
@@ -127,7 +130,11 @@ export async function openStripeServer(mode: 'test' | 'live' = 'test'): Promise<
       res.end(body);
     };
     const fault = takeFault(url);
-    if (fault === 'Hang') return;
+    if (fault === 'Hang') {
+      hanging += 1;
+      req.socket.once('close', () => (hanging -= 1));
+      return;
+    }
     if (headers.authorization !== `Bearer ${accepted}`) {
       const message = `Invalid API Key provided: ${String(headers.authorization).slice(7)}`;
       const refused = errorOf(401, { type: 'invalid_request_error', message });
@@ -171,6 +178,7 @@ export async function openStripeServer(mode: 'test' | 'live' = 'test'): Promise<
     ...{ account, secretKey, webhookSecret: WEBHOOK_SECRET, seen, now, sign },
     fail: (path, fault, times = 1, skip = 0) => void faults.push({ path, fault, times, skip }),
     advance: (ms) => void (offset += ms),
+    hanging: () => hanging,
     accept: (key = secretKey) => void (accepted = key),
     webhooks() {
       const fresh = account.events.slice(taken);

@@ -28,7 +28,8 @@ export async function chargeCard(ask: Ask, request: ChargeRequest, deployment: s
       made.about === 'Card' ? made.message : `The saved card cannot be charged any more (${made.message}).`;
     return { outcome: 'Declined', message };
   }
-  const { id, status } = made.value;
+  const { object, id, status } = made.value;
+  if (object !== 'payment_intent') return { outcome: 'Unreachable', message: "Stripe's answer is no payment_intent" };
   switch (status) {
     case 'requires_action':
       return cancel(ask, id);
@@ -43,7 +44,10 @@ export async function chargeCard(ask: Ask, request: ChargeRequest, deployment: s
 async function cancel(ask: Ask, id: string): Promise<ChargeOutcome> {
   const done = await ask((stripe) => stripe.paymentIntents.cancel(id, {}, { idempotencyKey: `cancel/${id}` }));
   if (done.outcome === 'Unreachable') return done;
-  if (done.outcome === 'Answered') return { outcome: 'Declined', message: ASK_HOLDER };
+  if (done.outcome === 'Answered') {
+    if (done.value.status === 'canceled') return { outcome: 'Declined', message: ASK_HOLDER };
+    return { outcome: 'Unreachable', message: 'Stripe has not cancelled a payment that its holder was to confirm' };
+  }
   // It cannot be cancelled any more: it was cancelled before, or the holder has confirmed it in the meantime.
   const now = await ask((stripe) => stripe.paymentIntents.retrieve(id));
   if (now.outcome === 'Unreachable') return now;

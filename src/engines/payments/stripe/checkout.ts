@@ -20,9 +20,10 @@ export async function openPage(
   const made = await ask((stripe) => stripe.checkout.sessions.create(params, { idempotencyKey: request.key }));
   switch (made.outcome) {
     case 'Answered': {
-      const { id, url, expires_at: expires } = made.value;
-      if (typeof url === 'string') return { outcome: 'Opened', id, url, expires: expires * 1_000 };
-      return { outcome: 'Unreachable', message: 'Stripe made a page without an address' };
+      const { object, id, url, expires_at: expires } = made.value;
+      if (object === 'checkout.session' && typeof url === 'string')
+        return { outcome: 'Opened', id, url, expires: expires * 1_000 };
+      return { outcome: 'Unreachable', message: "Stripe's answer is no page with an address" };
     }
     case 'Rejected': {
       if (made.param === 'expires_at' && request.expires - now < MIDDLE_MS) return { outcome: 'TooLate' };

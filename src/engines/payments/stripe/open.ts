@@ -38,7 +38,10 @@ export function openStripe(options: StripeOptions): PaymentProcessor & Required<
     async check(signal) {
       // A restricted key has to be able to read events, and need not see the balance.
       const listed = await begin(signal)((stripe) => stripe.events.list({ limit: 1 }));
-      if (listed.outcome === 'Answered') return { outcome: 'Reachable' };
+      if (listed.outcome === 'Answered') {
+        if (Array.isArray(listed.value.data)) return { outcome: 'Reachable' };
+        return { outcome: 'Unreachable', message: "Stripe's answer is no list" };
+      }
       return listed.outcome === 'Unreachable'
         ? listed
         : { outcome: 'Unreachable', message: `Stripe refuses to list events (${listed.message})` };

@@ -101,7 +101,10 @@ export async function payBack(ask: Ask, request: RefundRequest, deployment: stri
     metadata: metadataOf(purchase, deployment),
   };
   const made = await ask((stripe) => stripe.refunds.create(params, { idempotencyKey: key }));
-  if (made.outcome === 'Answered') return { outcome: 'Refunded', id: made.value.id };
+  if (made.outcome === 'Answered') {
+    if (made.value.object === 'refund') return { outcome: 'Refunded', id: made.value.id };
+    return { outcome: 'Unreachable', message: "Stripe's answer is no refund" };
+  }
   if (made.outcome === 'Unreachable') return made;
   return { outcome: 'Refused', message: `The payment processor refused to pay it back (${made.message}).` };
 }
