@@ -36,10 +36,13 @@ export function openPayments(
     landing: openLanding(purchases, settle, router.send),
     async notice(body, signature, signal) {
       if (processor?.notice === undefined) return { outcome: 'Refused', message: 'this service takes no webhooks' };
-      const notice = await processor.notice(body, signature, clock());
+      const notice = await processor.notice(body, signature, clock(), signal);
       switch (notice.outcome) {
         case 'Refused':
           return notice;
+        case 'Unreachable':
+          onProblem(notice.message);
+          return { outcome: 'Later' };
         case 'Ignored':
           return { outcome: 'Taken' };
         case 'Changed': {

@@ -208,8 +208,6 @@ export interface HttpDeps {
   readonly events: Events;
   /** Of an org's money. */
   readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'> & { readonly months: LedgerMonths };
-  /** Undefined: not wired. */
-  readonly payments?: Payments | undefined;
   readonly log: HttpLog;
   readonly metrics: Registry;
   /** ms since the epoch, for ages, expiry and watch timers. */
