@@ -18,6 +18,16 @@ export interface TestCheckout {
   readonly payment: Payment;
   /** Number of its invoice, once it is paid; they have no gaps and never change. */
   readonly invoice?: number | undefined;
+  /** What was paid back, oldest first: each is a credit note to the invoice. */
+  readonly creditNotes: readonly CreditNote[];
+}
+
+export interface CreditNote {
+  /** Of the refund. */
+  readonly id: string;
+  readonly amountUSD: string;
+  /** ms. */
+  readonly time: number;
 }
 
 export type PaidCheckout = TestCheckout & { readonly payment: PaidPayment; readonly invoice: number };
