@@ -32,6 +32,8 @@ export interface Bodies {
   read(x: Exchange, most?: number): Promise<Buffer>;
   /** The same of a body that is not parsed, or beside the event loop: it waits for no turn (`heavy-turns.ts`). */
   take(x: Exchange, most?: number): Promise<Buffer>;
+  /** The same with a smaller bound, `most`. */
+  takeSmall(x: Exchange, most: number): Promise<Buffer>;
   /** What a YAML body says; a large one is read in a thread of its own. */
   readYaml: YamlReader['read'];
   /** Refuses a body that was read with a larger bound and is none of those that may be so large. */
@@ -57,8 +59,9 @@ export function openBodies(usual: number, turns?: HeavyTurns): Bodies {
   }, SWEEP_MS);
   timer.unref();
 
-  function take(x: Exchange, most = 0): Promise<Buffer> {
-    const limit = Math.max(usual, most);
+  const take: Bodies['take'] = (x, most = 0) => takeUpTo(x, Math.max(usual, most));
+
+  function takeUpTo(x: Exchange, limit: number): Promise<Buffer> {
     const { headers } = x.req;
     const coding = headers['content-encoding'];
     if (coding !== undefined && coding !== 'identity') {
@@ -81,6 +84,7 @@ export function openBodies(usual: number, turns?: HeavyTurns): Bodies {
 
   return {
     take,
+    takeSmall: (x, most) => takeUpTo(x, Math.min(usual, most)),
     async read(x, most) {
       const bytes = await take(x, most);
       await turns?.ofBody(x, bytes.length);

@@ -11,6 +11,7 @@ import type { InferenceService } from '../actors/inference/service.js';
 import type { Payments } from '../actors/payments/service.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
+import type { Payments } from '../actors/payments/service.js';
 import type { CreatedOrg, RecoveredOrg } from '../actors/orgs.js';
 import type { LogRequest } from '../actors/work/logs.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
@@ -208,6 +209,7 @@ export interface HttpDeps {
   readonly events: Events;
   /** Of an org's money. */
   readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'> & { readonly months: LedgerMonths };
+  readonly payments: Payments;
   readonly log: HttpLog;
   readonly metrics: Registry;
   /** ms since the epoch, for ages, expiry and watch timers. */

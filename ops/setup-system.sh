@@ -14,6 +14,7 @@ iptables:iptables:tests that lose packets
 perlcritic:libperl-critic-perl:tests of what the programs in Perl are written like
 busybox:busybox:tests of files in images that have nothing else
 ssh:openssh-client:tests of SSH into Workspaces
+/usr/bin/chromium:chromium:tests of the payment pages in a browser
 /usr/lib/openssh/sftp-server:openssh-sftp-server:scp and sftp into Workspaces on the images of this machine'
 
 missing=()

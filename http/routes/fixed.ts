@@ -2,6 +2,7 @@
 import type Router from '@koa/router';
 import type { ServerContext } from '../server-context.js';
 import { openapiRoutes } from '../openapi/serve.js';
+import { checkoutRoutes } from '../payments/routes.js';
 import { webhookRoutes } from '../payments/webhook.js';
 import { attemptRoutes } from './attempt.js';
 import { docsRoutes } from './docs.js';
@@ -14,5 +15,6 @@ export function fixedRoutes(router: Router, context: ServerContext): void {
   openapiRoutes(router, context);
   opsRoutes(router, context);
   attemptRoutes(router);
+  checkoutRoutes(router, context);
   webhookRoutes(router, context);
 }

@@ -104,6 +104,12 @@ export const NO_MONTHS: HttpDeps['ledger']['months'] = {
   ...{ close: unwired, read: unwired, exported: unwired, detach: unwired },
 };
 
+/** A deployment that sells nothing. */
+export const NO_PAYMENTS: HttpDeps['payments'] = {
+  ...{ processor: undefined, desk: undefined },
+  ...{ settle: unwired, landing: unwired, notice: unwired, refund: unwired },
+};
+
 const LIMITS: HttpConfig['limits'] = {
   bodyBytes: 3 * 1024 * 1024,
   requestSeconds: 10,
@@ -189,6 +195,7 @@ export async function openTestApi(
     },
     events: { list: unwired },
     ledger: { wallet: unwired, entries: unwired, months: NO_MONTHS },
+    payments: NO_PAYMENTS,
     browserSessionKey: randomBytes(32),
     log: { info: note, warn: note, error: note },
     metrics: new Registry(),
