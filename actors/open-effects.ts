@@ -40,7 +40,7 @@ export async function openEffects(
     ...waking,
     ...{ objects: objects.objects, quiet: objects.admission.quiet, write: serviceWrite },
     ...{ forgetBlobs: deps.forgetBlobs, abandonDeliveries: deps.abandonDeliveries },
-    ...{ processor: payments.processor, settlePayment: payments.settle, paymentBase: deps.endpoints?.base ?? '' },
+    ...{ processor: payments.processor, settlePayment: payments.settle, paymentBase: deps.endpoints?.pages ?? '' },
     ...{ askCost: money.askCost, awaitMoney: money.awaitMoney },
   };
   const runner = openEffectRunner({

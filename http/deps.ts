@@ -8,7 +8,6 @@ import type { SlotRow } from '../src/kinds/machine.js';
 import type { LogLine, LogPace } from '../src/engines/compute/contract/engine.js';
 import type { ResourceService } from '../actors/resource-service.js';
 import type { InferenceService } from '../actors/inference/service.js';
-import type { Payments } from '../actors/payments/service.js';
 import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
 import type { Payments } from '../actors/payments/service.js';
@@ -209,7 +208,6 @@ export interface HttpDeps {
   readonly events: Events;
   /** Of an org's money. */
   readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'> & { readonly months: LedgerMonths };
-  readonly payments: Payments;
   readonly log: HttpLog;
   readonly metrics: Registry;
   /** ms since the epoch, for ages, expiry and watch timers. */

@@ -8,6 +8,7 @@ import type { LeaderFacade } from './leader-facade.js';
 import type { LeadershipOptions } from './leadership.js';
 import { announceListening } from './listening.js';
 import type { Log } from './log.js';
+import { isLocal } from './http-config.js';
 import { openSsh, type Ssh } from './ssh.js';
 import type { Storage } from './storage.js';
 import { welcome } from './welcome.js';
@@ -24,7 +25,8 @@ export function openEndpoints(
     async openEndpoints() {
       ssh = await openSsh(config, store, keys, facade, log);
       const base = config.publicUrl ?? listening.https ?? listening.http;
-      return { base, toolDomain: config.toolDomain, ...ssh.facts };
+      const pages = config.publicUrl ?? (isLocal(config) ? listening.http : base);
+      return { base, pages, toolDomain: config.toolDomain, ...ssh.facts };
     },
     onChange: facade.onChange(http.authenticator, { changed: (address) => ssh?.server?.changed(address) }),
     async onReady({ newOwnerKey }) {

@@ -1,6 +1,5 @@
 /** HTTP and HTTPS of this process: open from its start to its end, also while it is a standby. */
 import { randomBytes } from 'node:crypto';
-import type { Payments } from '../../actors/payments/service.js';
 import { openHttp, type Http } from '../../http/server.js';
 import type { Config } from '../config.js';
 import { KINDS } from '../kinds/index.js';
@@ -32,7 +31,6 @@ export async function openFrontEnd(
   const certificate = await certificateOf(config);
   const http = await openHttp({
     ...facade,
-    payments: NOTHING_SOLD,
     config: await httpConfig(config, certificate, log),
     kinds: KINDS,
     credentials: store.credentials,
@@ -51,12 +49,3 @@ export async function openFrontEnd(
   };
   return { http, listening, ca: certificate?.ca };
 }
-
-/** Until payments are wired. */
-const NOTHING_SOLD: Payments = {
-  ...{ processor: undefined, desk: undefined },
-  settle: async () => false,
-  landing: async () => undefined,
-  notice: async () => ({ outcome: 'Later' }),
-  refund: async () => ({ outcome: 'NotFound' }),
-};

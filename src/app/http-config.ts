@@ -79,6 +79,6 @@ export async function httpConfig(
 }
 
 /** Only this machine reaches it, not by a proxy either. */
-function isLocal({ host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>): boolean {
+export function isLocal({ host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>): boolean {
   return publicUrl === undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(host);
 }

@@ -1,6 +1,7 @@
 /** What the leader clears away all the time: rows and blobs that are past their time. And it rewraps what an earlier master key sealed. */
 import type { Actors } from '../../actors/open.js';
 import { openLedgerMonths } from '../../storage/ledger/months.js';
+import { openTestCheckouts, UNPAID_KEPT_MS } from '../../storage/payments/test-checkouts.js';
 import { sweepUse } from '../../storage/inference/use.js';
 import type { Postgres } from '../../storage/postgres.js';
 import type { Clock } from '../../storage/store.js';
@@ -11,6 +12,7 @@ import type { LeaderDeps } from './leader.js';
 const SWEEP_ROWS_MS = 60_000;
 const SWEEP_BLOBS_MS = 3_600_000;
 const SWEEP_USE_MS = 600_000;
+const SWEEP_PAGES_MS = 3_600_000;
 const CLOSE_MONTHS_MS = 3_600_000;
 /** Statuses show the last 24 hours. */
 const USE_KEPT_MS = 25 * 3_600_000;
@@ -38,6 +40,10 @@ export function startSweeps(
     }),
     { name: 'months of the ledger', every: CLOSE_MONTHS_MS, run: (signal) => closeMonths(postgres, problem, signal) },
     { name: 'use of models', every: SWEEP_USE_MS, run: (signal) => sweepUses(postgres, store.clock, signal) },
+    {
+      ...{ name: 'unpaid pages of the test processor', every: SWEEP_PAGES_MS },
+      run: (signal) => openTestCheckouts(postgres).sweepUnpaid(store.clock() - UNPAID_KEPT_MS, signal),
+    },
     {
       ...{ name: 'blobs', every: SWEEP_BLOBS_MS },
       run: (signal) => blobs.sweep(signal),

@@ -51,6 +51,8 @@ export interface DecisionContext {
 export interface PublicEndpoints {
   /** URL of the HTTP server without a path: `https://127.0.0.1:8443`. */
   readonly base: string;
+  /** The same for browsers: on this machine alone it needs no certificate. */
+  readonly pages: string;
   /** The tools of each Workspace have an origin of their own below it; absent: they share that of `base`. */
   readonly toolDomain?: string | undefined;
   /** Absent: the SSH server is closed, for the reason in `sshClosed`. `hostKey` is a line as in `known_hosts`, without the host. */

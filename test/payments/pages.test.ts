@@ -232,6 +232,7 @@ function paymentsOf(landing: Landing | undefined): Payments {
     landing: async () => landing,
     notice: async () => ({ outcome: 'Later' }),
     refund: async () => ({ outcome: 'NotFound' }),
+    walletChanged: () => undefined,
   };
 }
 

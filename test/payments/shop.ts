@@ -66,6 +66,7 @@ export async function openShop(t: Pick<ExecutionContext, 'teardown'>, options: T
       landing,
       notice: async () => ({ outcome: 'Later' }),
       refund: async () => ({ outcome: 'NotFound' }),
+      walletChanged: () => undefined,
     },
     ...options,
   });

@@ -27,7 +27,8 @@ export const creditGrantKind: KindDefinition = {
     wide(textColumn('Expires', 'When what is left of it expires.', ({ spec }: This) => spec.expirationTime)),
   ],
   selectableFields: { 'spec.source': (object: This) => object.spec.source },
-  initialStatus: (): CreditGrantStatus => ({ phase: 'Active' }),
+  // Its machine says Active with the credits, which its TopUp hears.
+  initialStatus: (): CreditGrantStatus => ({}),
   asChild: { parents: ['TopUp'], facts: () => ({}), madeFor: () => undefined },
   machine: creditGrantMachine,
 };

@@ -19,7 +19,7 @@ function credit({ object: { metadata, spec, status } }: Here): PlainDecision<Cre
   const expires = expirationTime === undefined ? undefined : parseTime(expirationTime);
   const effects: Effect[] = [{ type: 'Money', operation: { op: 'Credit', grant, name, amountUSD, expires } }];
   if (expires !== undefined) effects.push({ type: 'ArmTimer', timer: EXPIRY, at: expires });
-  return next<CreditGrantStatus>({ ...status, remainingUSD: formatUsd(amountUSD) }, { effects });
+  return next<CreditGrantStatus>({ ...status, phase: 'Active', remainingUSD: formatUsd(amountUSD) }, { effects });
 }
 
 function expire({ object: { spec, status } }: Here, { now }: DecisionContext): PlainDecision<CreditGrantStatus> {

@@ -27,7 +27,8 @@ type When = Pick<DecisionContext, 'now'>;
 
 function create(here: Here, context: DecisionContext): Decided {
   const { spec } = here.object;
-  const causes = foreign(spec, context.endpoints?.base);
+  const { base, pages } = context.endpoints ?? {};
+  const causes = foreign(spec, [...new Set([base, pages].filter((url) => url !== undefined))]);
   if (causes.length > 0) return refused(invalid({ kind: 'TopUp', name: here.address.name, group: 'api' }, causes));
   const isCharge = spec.origin === 'AutoRecharge';
   const kept: TopUpPrivate = {
@@ -44,13 +45,12 @@ function create(here: Here, context: DecisionContext): Decided {
 }
 
 /** The browser goes to this deployment's own pages or to a program on its own machine, and nowhere else. */
-function foreign(spec: TopUpSpec, base: string | undefined): readonly Cause[] {
+function foreign(spec: TopUpSpec, own: readonly string[]): readonly Cause[] {
   return (['successURL', 'cancelURL'] as const).flatMap((field) => {
     const url = spec[field];
     if (url === undefined || url.startsWith('http:')) return [];
-    if (base !== undefined && new URL(url).origin === new URL(base).origin) return [];
-    const own = base === undefined ? '' : ` (${new URL(base).origin})`;
-    const message = `must be a page of this service${own} or an http page on localhost`;
+    if (own.some((base) => new URL(url).origin === new URL(base).origin)) return [];
+    const message = `must be a page of this service (${own.join(' or ')}) or an http page on localhost`;
     return [{ field: `spec.${field}`, message, reason: 'FieldValueInvalid' }];
   });
 }

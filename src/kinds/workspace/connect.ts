@@ -60,7 +60,7 @@ export function toolHost(uid: string, domain: string): string {
 export function connectOf(
   where: WorkspaceName & { readonly uid: string },
   tools: WorkspaceSpec['tools'],
-  endpoints: PublicEndpoints | undefined,
+  endpoints: Omit<PublicEndpoints, 'pages'> | undefined,
 ): WorkspaceStatus['connect'] {
   if (endpoints === undefined) return undefined;
   const { ssh } = endpoints;

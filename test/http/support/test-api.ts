@@ -108,6 +108,7 @@ export const NO_MONTHS: HttpDeps['ledger']['months'] = {
 export const NO_PAYMENTS: HttpDeps['payments'] = {
   ...{ processor: undefined, desk: undefined },
   ...{ settle: unwired, landing: unwired, notice: unwired, refund: unwired },
+  walletChanged: () => undefined,
 };
 
 const LIMITS: HttpConfig['limits'] = {
@@ -188,10 +189,6 @@ export async function openTestApi(
       orgs: unwired,
       createOrg: unwired,
       recoverOrg: unwired,
-    },
-    payments: {
-      ...{ processor: undefined, desk: undefined, settle: unwired, landing: unwired, notice: unwired, refund: unwired },
-      walletChanged: () => undefined,
     },
     events: { list: unwired },
     ledger: { wallet: unwired, entries: unwired, months: NO_MONTHS },

@@ -45,7 +45,7 @@ export function openWorld(spec: Partial<TopUpSpec> = {}) {
 
   const context = () => ({
     ...{ now, uid: () => `uid-${(made += 1)}`, randomBytes: (length: number) => new Uint8Array(length).fill(7) },
-    endpoints: { base: BASE },
+    endpoints: { base: BASE, pages: BASE },
   });
 
   function carryOut(effects: readonly Effect[]): void {
