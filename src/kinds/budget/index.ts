@@ -33,6 +33,13 @@ export const budgetKind: KindDefinition = {
     wide(textColumn('Held', 'Held for work that runs, in USD.', ({ status }: This) => status.heldUSD)),
     wide(textColumn('Remaining', 'Left for new holds, in USD.', ({ status }: This) => status.remainingUSD)),
     wide(
+      textColumn(
+        'Runway',
+        'How long what remains lasts at the rate of the period so far; nothing: nothing was spent.',
+        ({ status }: This) => status.runway,
+      ),
+    ),
+    wide(
       textColumn('Project', 'Project that it counts; nothing: every project.', ({ spec }: This) => spec.scope?.project),
     ),
   ],

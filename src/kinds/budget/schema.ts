@@ -76,6 +76,10 @@ export const budgetStatus = z.object({
   notifiedThresholds: z.array(z.int32()).optional().describe('Thresholds whose notice was sent in this period.'),
   percentUsed: z.int32().describe('Spent, as whole percent of the limit.'),
   remainingUSD: zUsd({ description: 'Limit minus spent minus held; never below 0.' }).optional(),
+  runway: z
+    .string()
+    .optional()
+    .describe('How long what remains lasts at the rate of this period so far, as of these figures: `3d`, `5h`, `>1y`.'),
   spentUSD: zUsd({ description: 'Spent in this period.' }).optional(),
 });
 

@@ -4,6 +4,7 @@ import type { Condition } from '../../api/object.js';
 import { rfc3339 } from '../../api/time.js';
 import { showUSD, USD, ZERO } from '../../money/usd.js';
 import type { ObjectMessage } from '../object-message.js';
+import { runwayOf, withRunway } from './runway.js';
 import type { BudgetSpec, BudgetStatus } from './schema.js';
 import { currentPeriod, figuresOf, noticesOf, type BudgetPrivate } from './state.js';
 
@@ -41,7 +42,7 @@ export function budgetStatusOf(
     ? { status: 'True' as const, reason: 'LimitReached', message: remaining.isZero() ? NOTHING_LEFT : TOO_LITTLE }
     : { status: 'False' as const, reason: 'WithinLimit', message: spec.action === 'Block' ? SOME_LEFT : NEVER_REFUSES };
   const conditions = setCondition(before.conditions, { type: 'Exceeded', ...condition }, now);
-  return {
+  const status: BudgetStatus = {
     conditions: [...unmailed(conditions, spec, mails, now)],
     currentPeriod: { startTime: rfc3339(start), ...(end !== undefined && { endTime: rfc3339(end) }) },
     heldUSD: showUSD(new USD(figures?.heldUSD ?? 0)),
@@ -50,6 +51,7 @@ export function budgetStatusOf(
     remainingUSD: showUSD(remaining),
     spentUSD: showUSD(spent),
   };
+  return withRunway(status, runwayOf(remaining, spent, start, now), before);
 }
 
 const MAILED = 'NoticesMailed';
