@@ -18,6 +18,7 @@ import type { Keyed } from '../storage/commit/request.js';
 import type { EventPage, EventQuery } from '../storage/events.js';
 import type { LedgerMonths } from '../storage/ledger/months.js';
 import type { LedgerReads } from '../storage/ledger/reads.js';
+import type { LedgerSpend } from '../storage/ledger/spend.js';
 import type { Credentials } from '../storage/store.js';
 import type { ConnectionBounds } from './connections.js';
 import type { DeliveryEntry } from '../storage/webhooks/log.js';
@@ -207,7 +208,10 @@ export interface HttpDeps {
   readonly payments: Payments;
   readonly events: Events;
   /** Of an org's money. */
-  readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'> & { readonly months: LedgerMonths };
+  readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'> & {
+    readonly months: LedgerMonths;
+    readonly spend: LedgerSpend;
+  };
   readonly log: HttpLog;
   readonly metrics: Registry;
   /** ms since the epoch, for ages, expiry and watch timers. */

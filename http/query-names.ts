@@ -39,7 +39,7 @@ const OF_ROUTES: Readonly<Record<string, readonly string[]>> = {
   admissions: [],
   ledger: ['sha256'],
   attempt: [],
-  wallet: ['after', 'limit', 'month', 'format'],
+  wallet: ['after', 'limit', 'month', 'format', 'from', 'to', 'by'],
 };
 
 /** A route that is not named reads what it is asked itself. */

@@ -1,5 +1,5 @@
 /** The description of the wallet and its ledger. Pure. */
-import { described, record } from '../routes/declared/bodies.js';
+import { described, record, STRINGS } from '../routes/declared/bodies.js';
 import { BOOLEAN, INTEGER, list, query, route, TEXT } from './route.js';
 import type { Node } from './schema.js';
 
@@ -81,6 +81,44 @@ const ENTRY: Node = record(
   ['id', 'time', 'reason', 'period', 'amountUSD', 'balanceChangeUSD', 'lines'],
 );
 
+const SUMS: Readonly<Record<string, Node>> = {
+  amountUSD: described('Charged, less what was given back.'),
+  coveredUSD: described('What the service paid instead.'),
+};
+
+const SPEND: Node = list(
+  record(
+    {
+      day: described('Day (UTC) of the posting: `2026-11-27`. Only when it is asked for, as the next two.'),
+      project: described('Project of the work, at its admission; empty: beside all projects.'),
+      label: described('Value of the label that the work had at its admission; empty: without it.'),
+      ...SUMS,
+    },
+    ['amountUSD', 'coveredUSD'],
+  ),
+  {
+    from: described('From this time on.', TIME),
+    to: described('Until this time, which is not in it.', TIME),
+    by: described('What the rows are told apart by.', STRINGS),
+    total: described('What the rows add up to.', record(SUMS, ['amountUSD', 'coveredUSD'])),
+    missingMonths: described('Months (UTC) whose postings are not kept here any more, and are in no row.', STRINGS),
+  },
+);
+
+const RUNWAY: Node = record(
+  {
+    mode: described('Unlimited or Prepaid: of the wallet.'),
+    availableUSD: described('What is there for new work.'),
+    heldUSD: described('Held for work that runs or waits.'),
+    rateUSDPerHour: described('What all that bills now costs in an hour.'),
+    spentLast24hUSD: described('Spent in the last 24 hours.'),
+    spentLast7dUSD: described('Spent in the last 7 days.'),
+    emptyTime: described('When nothing is available any more, if it goes on so; absent after more than a year.', TIME),
+    message: described('The same as a sentence: `empty in 3 days at the rate of the last 24 hours`.'),
+  },
+  ['mode', 'availableUSD', 'heldUSD', 'rateUSDPerHour', 'spentLast24hUSD', 'spentLast7dUSD', 'message'],
+);
+
 export function walletPaths(group: string): Record<string, Node> {
   const base = `/apis/${group}/v1/wallet`;
   return {
@@ -116,14 +154,38 @@ export function walletPaths(group: string): Record<string, Node> {
         tag: 'Wallet',
         summary: 'The ledger of the org',
         description:
-          'Oldest first. With `format=csv` or `Accept: text/csv` all of it as CSV, or as many entries as `limit` says.',
+          'Oldest first. With `format=csv` or `Accept: text/csv` all of it as CSV, or as many entries as `limit` says. With `format=focus` the same as CSV with the columns of FOCUS 1.2: the sum of EffectiveCost is what was spent.',
         parameters: [
           query('after', 'Cursor: entries after this one.'),
           query('limit', 'At most so many: 100 when it is not said, 1000 at most.', INTEGER),
           query('month', 'Only entries that count in this month (UTC): `2026-11`.'),
-          query('format', 'The form of the answer.', { type: 'string', enum: ['json', 'csv'] }),
+          query('format', 'The form of the answer.', { type: 'string', enum: ['json', 'csv', 'focus'] }),
         ],
         answer: { schema: list(ENTRY, { continue: TEXT }), description: 'Entries, and the cursor behind the last.' },
+      }),
+    },
+    [`${base}/runway`]: {
+      get: route({
+        id: 'readWalletRunway',
+        tag: 'Wallet',
+        summary: 'How long what is available lasts',
+        answer: { schema: RUNWAY, description: 'As it is now.' },
+      }),
+    },
+    [`${base}/spend`]: {
+      get: route({
+        id: 'readSpend',
+        tag: 'Wallet',
+        summary: 'What was spent, by day, project and label',
+        description:
+          'What was charged less what was given back, by the day (UTC) on which it was posted. With `format=csv` or `Accept: text/csv` the rows as CSV. At most 400 days and 10,000 rows.',
+        parameters: [
+          query('from', 'Day (UTC) or RFC 3339 time from which on; the beginning of the month of `to` when absent.'),
+          query('to', 'Day (UTC) or RFC 3339 time, which is not in it any more; now when absent.'),
+          query('by', 'Of `day`, `project` and one `label:<key>`, with commas between; `day` when absent.'),
+          query('format', 'The form of the answer.', { type: 'string', enum: ['json', 'csv'] }),
+        ],
+        answer: { schema: SPEND, description: 'Rows, and what they add up to.' },
       }),
     },
   };

@@ -1,6 +1,6 @@
 /**
  * Serves `/apis/{g}/v1/wallet`, which reads live, and `…/wallet/entries`: the ledger of the org, oldest first, as JSON a page at a time or
- * whole as CSV. Source: decisions, "Kinds not detailed".
+ * whole as CSV or as FOCUS. What else is below the wallet is in files of its own. Source: decisions, "Kinds not detailed".
  */
 import type { Caller } from '../../actors/resource-service.js';
 import { refuse } from '../../src/api/refusal.js';
@@ -16,13 +16,22 @@ import { methodNotAllowed } from '../resources/dispatch.js';
 import { MAX_PAGE, readLimit } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import type { CollectionRouteTarget } from '../target.js';
+import { FOCUS_COLUMNS, focusLine } from './focus.js';
 import { isDetached } from './ledger-months.js';
 import { patchWallet, readSettings } from './wallet-settings.js';
+import { serveRunway } from './runway.js';
+import { serveSpend } from './spend.js';
+import { formatOf } from './wallet-format.js';
 
 const SCOPE = 'billing:read';
 /** Entries of a page when the client does not say. */
 const PAGE = 100;
 const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/;
+
+const BELOW: ReadonlyMap<string, (x: Exchange, context: ServerContext, caller: Caller) => Promise<void>> = new Map([
+  ['runway', serveRunway] as const,
+  ['spend', serveSpend] as const,
+]);
 
 export async function serveWallet(
   x: Exchange,
@@ -31,8 +40,10 @@ export async function serveWallet(
   target: CollectionRouteTarget,
 ): Promise<void> {
   const [below, ...rest] = target.rest;
-  if (target.project !== undefined || rest.length > 0 || (below !== undefined && below !== 'entries'))
-    throw refuse('NotFound', 'an org has one wallet, and below it there are entries');
+  const other = BELOW.get(below ?? '');
+  if (target.project !== undefined || rest.length > 0 || !(other || below === undefined || below === 'entries'))
+    throw refuse('NotFound', 'an org has one wallet, and below it there are entries, runway and spend');
+  if (other !== undefined) return other(x, context, caller);
   if (x.method === 'PATCH' && below === undefined) {
     await patchWallet(x, context, caller);
     return replyJson(x, 200, await readWallet(context, caller), NO_CACHE());
@@ -44,7 +55,8 @@ export async function serveWallet(
   const query = readQuery(x);
   const { month } = query;
   if (month !== undefined && (await context.ledger.months.find(month))?.state === 'Detached') throw isDetached(month);
-  if (isCsv(x)) return streamCsv(x, context, caller, query);
+  const format = formatOf(x, ['csv', 'json', 'focus']);
+  if (format !== 'json') return streamCsv(x, context, caller, query, format);
   const limit = query.limit ?? PAGE;
   const items = await context.ledger.entries(caller.org, query.after, limit, query.month);
   const last = items.at(-1);
@@ -89,13 +101,6 @@ function readQuery(x: Exchange): EntryQuery {
   return { after: Number(after), limit: readLimit(x.query.get('limit')), month };
 }
 
-function isCsv(x: Exchange): boolean {
-  const format = x.query.get('format') || undefined;
-  if (format !== undefined && format !== 'csv' && format !== 'json')
-    throw badParameter('format', format, 'must be csv or json', 'Ask for format=csv, or leave it out.');
-  return format === undefined ? /^\s*text\/csv\b/i.test(x.req.headers.accept ?? '') : format === 'csv';
-}
-
 /** What the entry changes the balance by: the sum of its lines on grants and on the wallet. */
 function balanceChange({ lines }: LedgerEntry): USD {
   const own = lines.filter(({ account }) => account === 'wallet' || account.startsWith('grants/'));
@@ -123,9 +128,19 @@ const COLUMNS = [
 ];
 
 /** Whole, or as many as the limit says, in pages of the ledger; a slow client waits on its socket. */
-async function streamCsv(x: Exchange, context: ServerContext, { org }: Caller, query: EntryQuery): Promise<void> {
+async function streamCsv(
+  x: Exchange,
+  context: ServerContext,
+  { org }: Caller,
+  query: EntryQuery,
+  format: 'csv' | 'focus',
+): Promise<void> {
   const { month, limit = Infinity } = query;
-  const name = `wallet${month === undefined ? '' : `-${month}`}.csv`;
+  const [columns, lineOf] =
+    format === 'csv'
+      ? [COLUMNS, csvLine]
+      : [FOCUS_COLUMNS, (entry: LedgerEntry): string => focusLine(entry, org, balanceChange(entry))];
+  const name = `${format === 'csv' ? 'wallet' : 'focus'}${month === undefined ? '' : `-${month}`}.csv`;
   const headers = {
     'content-type': 'text/csv; charset=utf-8',
     'content-disposition': `attachment; filename="${name}"`,
@@ -133,12 +148,12 @@ async function streamCsv(x: Exchange, context: ServerContext, { org }: Caller, q
   const answer = new LongAnswer(x, { ...headers, ...NO_CACHE() }, 'WhenLong');
   const unfollow = context.revocation.follow(x, { allows: (asked) => asked.may(SCOPE, '') });
   try {
-    await answer.write(`${COLUMNS.join(',')}\r\n`);
+    await answer.write(`${columns.join(',')}\r\n`);
     let { after } = query;
     for (let left = limit; left > 0 && !answer.closed;) {
       const page = Math.min(left, MAX_PAGE);
       const entries = await context.ledger.entries(org, after, page, month);
-      if (entries.length > 0) await answer.write(entries.map(csvLine).join(''));
+      if (entries.length > 0) await answer.write(entries.map(lineOf).join(''));
       if (entries.length < page) break;
       left -= entries.length;
       after = entries.at(-1)?.position ?? after;

@@ -11,6 +11,7 @@ import type { CommittedChange } from '../../storage/commit/request.js';
 import { listEvents } from '../../storage/events.js';
 import { openLedgerMonths } from '../../storage/ledger/months.js';
 import { openLedgerReads } from '../../storage/ledger/reads.js';
+import { openLedgerSpend } from '../../storage/ledger/spend.js';
 import type { Store } from '../../storage/open.js';
 import type { Leader, LeaderParts } from './leader.js';
 import { openOutputs } from './job-outputs.js';
@@ -67,7 +68,11 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
     outputs: openOutputs(store.objects),
     slots: { from: (org, uid, first, limit) => store.objects.slotsFrom(org, uid, first, limit) },
     blobs,
-    ledger: { ...openLedgerReads(store.postgres), months: openLedgerMonths(store.postgres) },
+    ledger: {
+      ...openLedgerReads(store.postgres),
+      months: openLedgerMonths(store.postgres),
+      spend: openLedgerSpend(store.postgres),
+    },
     events: { list: (org, query) => listEvents(store.postgres, org, query) },
     onCredentialUse(address, uid) {
       if (now.state === 'Leading') now.leader.onCredentialUse(address, uid);

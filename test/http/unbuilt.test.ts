@@ -109,6 +109,10 @@ test('every operation of the OpenAPI document is there: served, or 501', async (
       wallet: async () => ({ mode: 'Unlimited', balanceUSD: new USD(0), heldUSD: new USD(0) }),
       entries: async () => [],
       months: NO_MONTHS,
+      spend: {
+        rows: async () => [],
+        rate: async () => ({ perHourUSD: new USD(0), lastDayUSD: new USD(0), lastWeekUSD: new USD(0) }),
+      },
     },
     commands: openCommands({ read: async () => undefined } as unknown as AttachDeps),
     inference: {

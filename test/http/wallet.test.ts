@@ -4,7 +4,7 @@ import type { HttpDeps } from '../../http/deps.js';
 import { USD } from '../../src/money/usd.js';
 import type { LedgerEntry } from '../../storage/ledger/entries.js';
 import { at, json, list } from './support/json.js';
-import { BASE, bearer, KEYS, object, openTestApi, NO_MONTHS } from './support/test-api.js';
+import { BASE, bearer, KEYS, object, openTestApi, NO_MONTHS, NO_SPEND } from './support/test-api.js';
 
 const line = (account: string, amountUSD: string) => ({ account, amountUSD });
 const CREDIT: LedgerEntry = {
@@ -27,6 +27,7 @@ function ledgerOf(entries: readonly LedgerEntry[], pages: number[] = []): HttpDe
         .filter(({ position, period }) => org === 'acme' && position > after && (month ?? period) === period)
         .slice(0, limit);
     },
+    spend: NO_SPEND,
     months: {
       ...NO_MONTHS,
       find: async (month) => (month === '2026-08' ? { month, state: 'Detached' } : undefined),

@@ -111,6 +111,9 @@ export const NO_PAYMENTS: HttpDeps['payments'] = {
   walletChanged: () => undefined,
 };
 
+/** A ledger whose sums no test asks for. */
+export const NO_SPEND: HttpDeps['ledger']['spend'] = { rows: unwired, rate: unwired };
+
 const LIMITS: HttpConfig['limits'] = {
   bodyBytes: 3 * 1024 * 1024,
   requestSeconds: 10,
@@ -191,7 +194,7 @@ export async function openTestApi(
       recoverOrg: unwired,
     },
     events: { list: unwired },
-    ledger: { wallet: unwired, entries: unwired, months: NO_MONTHS },
+    ledger: { wallet: unwired, entries: unwired, months: NO_MONTHS, spend: NO_SPEND },
     payments: NO_PAYMENTS,
     browserSessionKey: randomBytes(32),
     log: { info: note, warn: note, error: note },

@@ -1,0 +1,91 @@
+/**
+ * Entries of the ledger as rows of FOCUS 1.2, the common form of cost data. BilledCost is what the entry takes from the org's credits (a
+ * credit is below zero), so in sum it is what is owed less what is left; EffectiveCost is what was spent, whoever paid for it, so in sum it is the
+ * total of `…/wallet/spend`. ListCost and ContractedCost have what the service covered as well. Pure.
+ */
+import { BRAND } from '../../src/brand.js';
+import { rfc3339 } from '../../src/api/time.js';
+import { showUSD, USD, ZERO } from '../../src/money/usd.js';
+import type { LedgerEntry } from '../../storage/ledger/entries.js';
+import { csvLine } from '../csv.js';
+
+type Cells = (entry: LedgerEntry, org: string, balanceChangeUSD: USD) => string;
+
+/** Without a charge that something was used for, as FOCUS has it. */
+const CATEGORY: Readonly<Record<LedgerEntry['reason'], 'Usage' | 'Credit' | 'Adjustment'>> = {
+  Use: 'Usage',
+  Refund: 'Adjustment',
+  Correction: 'Adjustment',
+  Credit: 'Credit',
+  Expiry: 'Adjustment',
+};
+
+const isSpending = ({ reason }: LedgerEntry): boolean => reason !== 'Credit' && reason !== 'Expiry';
+const nothing = (): string => '';
+const provider = (): string => BRAND;
+
+function listCost(entry: LedgerEntry): string {
+  return showUSD(isSpending(entry) ? new USD(entry.amountUSD).plus(entry.coveredUSD) : ZERO);
+}
+
+/** The first moment of the month in which it counts, and the one behind it. */
+function billingPeriod({ period }: LedgerEntry): readonly [start: string, end: string] {
+  const [year, month] = [Number(period.slice(0, 4)), Number(period.slice(5, 7))];
+  return [rfc3339(Date.UTC(year, month - 1)), rfc3339(Date.UTC(year, month))];
+}
+
+/** The day of the posting; of what was posted outside the month in which it counts, that month. */
+function chargePeriod(entry: LedgerEntry): readonly [start: string, end: string] {
+  if (!rfc3339(entry.time).startsWith(entry.period)) return billingPeriod(entry);
+  const day = Date.parse(`${rfc3339(entry.time).slice(0, 10)}T00:00:00Z`);
+  return [rfc3339(day), rfc3339(day + 86_400_000)];
+}
+
+function description({ reason, segment }: LedgerEntry): string {
+  return segment === undefined ? reason : `${reason}: ${segment}`;
+}
+
+/** In the order of the columns. */
+const COLUMNS: Readonly<Record<string, Cells>> = {
+  BilledCost: (_entry, _org, change) => showUSD(change.negated()),
+  EffectiveCost: (entry) => showUSD(isSpending(entry) ? new USD(entry.amountUSD) : ZERO),
+  ListCost: listCost,
+  ContractedCost: listCost,
+  BillingAccountId: (_entry, org) => org,
+  BillingAccountName: (_entry, org) => org,
+  BillingCurrency: () => 'USD',
+  BillingPeriodStart: (entry) => billingPeriod(entry)[0],
+  BillingPeriodEnd: (entry) => billingPeriod(entry)[1],
+  ChargePeriodStart: (entry) => chargePeriod(entry)[0],
+  ChargePeriodEnd: (entry) => chargePeriod(entry)[1],
+  ChargeCategory: ({ reason }) => CATEGORY[reason],
+  ChargeClass: ({ reason }) => (reason === 'Correction' ? 'Correction' : ''),
+  ChargeDescription: description,
+  InvoiceIssuerName: provider,
+  ProviderName: provider,
+  PublisherName: provider,
+  PricingQuantity: nothing,
+  PricingUnit: nothing,
+  ServiceCategory: ({ reason }) => (reason === 'Use' ? 'Compute' : 'Other'),
+  ServiceName: provider,
+  ConsumedQuantity: nothing,
+  ConsumedUnit: nothing,
+  ResourceId: ({ owner = '' }) => owner,
+  ResourceName: nothing,
+  ResourceType: nothing,
+  SkuId: nothing,
+  SubAccountId: ({ project = '' }) => project,
+  SubAccountName: ({ project = '' }) => project,
+  Tags: ({ labels }) => (labels === undefined ? '' : JSON.stringify(labels)),
+  x_EntryId: ({ position }) => String(position),
+  x_Reason: ({ reason }) => reason,
+  x_Segment: ({ segment = '' }) => segment,
+  x_CoveredCost: ({ coveredUSD }) => showUSD(new USD(coveredUSD)),
+};
+
+export const FOCUS_COLUMNS: readonly string[] = Object.keys(COLUMNS);
+
+/** One line; `balanceChangeUSD` is what the entry changes the org's balance by. */
+export function focusLine(entry: LedgerEntry, org: string, balanceChangeUSD: USD): string {
+  return csvLine(Object.values(COLUMNS).map((cell) => cell(entry, org, balanceChangeUSD)));
+}
