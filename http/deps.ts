@@ -12,6 +12,7 @@ import type { Commands } from '../actors/work/commands.js';
 import type { Files } from '../actors/work/files/open.js';
 import type { Payments } from '../actors/payments/service.js';
 import type { CreatedOrg, RecoveredOrg } from '../actors/orgs.js';
+import type { Promotions } from '../actors/payments/promo-codes.js';
 import type { LogRequest } from '../actors/work/logs.js';
 import type { Blobs } from '../storage/blobs/blobs.js';
 import type { Keyed } from '../storage/commit/request.js';
@@ -206,6 +207,8 @@ export interface HttpDeps {
   readonly blobs: Pick<Blobs, 'put' | 'head' | 'get'>;
   readonly operators: Operators;
   readonly payments: Payments;
+  /** Promo codes. */
+  readonly promotions: Promotions;
   readonly events: Events;
   /** Of an org's money. */
   readonly ledger: Pick<LedgerReads, 'wallet' | 'entries'> & {

@@ -1,7 +1,8 @@
 /** The description of the wallet and its ledger. Pure. */
-import { described, record, STRINGS } from '../routes/declared/bodies.js';
+import { described, json, record, STRINGS } from '../routes/declared/bodies.js';
+import { IDEMPOTENCY_KEY } from './parameters.js';
 import { BOOLEAN, INTEGER, list, query, route, TEXT } from './route.js';
-import type { Node } from './schema.js';
+import { ref, type Node } from './schema.js';
 
 const TIME: Node = { type: 'string', format: 'date-time' };
 
@@ -162,6 +163,18 @@ export function walletPaths(group: string): Record<string, Node> {
           query('format', 'The form of the answer.', { type: 'string', enum: ['json', 'csv', 'focus'] }),
         ],
         answer: { schema: list(ENTRY, { continue: TEXT }), description: 'Entries, and the cursor behind the last.' },
+      }),
+    },
+    [`${base}/redemptions`]: {
+      post: route({
+        id: 'redeemPromoCode',
+        tag: 'Wallet',
+        summary: 'Redeem a promo code: the org gets its credits, once',
+        description:
+          'A code that does not exist is 404; ten of those within an hour, and the next tries are 429. One that has expired is 410 PromoCodeExpired; one that the org has redeemed, or that is used up, 409 PromoCodeUsed.',
+        parameters: [{ ...IDEMPOTENCY_KEY }],
+        body: json(record({ code: described('4 to 64 letters, digits and dashes; case does not matter.') }, ['code'])),
+        answer: { status: 201, schema: ref('CreditGrant'), description: 'The CreditGrant that was made.' },
       }),
     },
     [`${base}/runway`]: {

@@ -22,6 +22,7 @@ import { checkIdempotencyKey } from '../resources/options.js';
 import { mediaType } from '../resources/parse.js';
 import { readLimit } from '../resources/versions.js';
 import { ledgerMonthRoutes } from './ledger-months.js';
+import { promoCodeRoutes } from './promo-codes.js';
 
 /** Loaded when the first body comes: it is a tenth of what a start loads, and few services ever need it. */
 async function openReader(): Promise<RouterMiddleware> {
@@ -180,6 +181,8 @@ export function opsRoutes(router: Router, context: ServerContext): void {
     ctx.body = operators.ledger.state();
   });
   ledgerMonthRoutes(router, context);
+  const callerOf = (ctx: RouterContext): Caller | undefined => callers.get(ctx.req);
+  promoCodeRoutes(router, context, { readJson, bodyOf, callerOf, keyedBy, paging });
 }
 
 /** The operators' own org: the key would end later than the one that it was made with. */

@@ -19,6 +19,7 @@ import type { CollectionRouteTarget } from '../target.js';
 import { FOCUS_COLUMNS, focusLine } from './focus.js';
 import { isDetached } from './ledger-months.js';
 import { patchWallet, readSettings } from './wallet-settings.js';
+import { redeem } from './redemptions.js';
 import { serveRunway } from './runway.js';
 import { serveSpend } from './spend.js';
 import { formatOf } from './wallet-format.js';
@@ -29,6 +30,7 @@ const PAGE = 100;
 const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/;
 
 const BELOW: ReadonlyMap<string, (x: Exchange, context: ServerContext, caller: Caller) => Promise<void>> = new Map([
+  ['redemptions', redeem] as const,
   ['runway', serveRunway] as const,
   ['spend', serveSpend] as const,
 ]);
@@ -42,7 +44,7 @@ export async function serveWallet(
   const [below, ...rest] = target.rest;
   const other = BELOW.get(below ?? '');
   if (target.project !== undefined || rest.length > 0 || !(other || below === undefined || below === 'entries'))
-    throw refuse('NotFound', 'an org has one wallet, and below it there are entries, runway and spend');
+    throw refuse('NotFound', 'an org has one wallet, and below it there are entries, redemptions, runway and spend');
   if (other !== undefined) return other(x, context, caller);
   if (x.method === 'PATCH' && below === undefined) {
     await patchWallet(x, context, caller);

@@ -56,6 +56,7 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
     deliveries: whileLeader(() => leader().deliveries),
     operators: whileLeader(() => leader().operators),
     payments: whileLeader(() => leader().payments),
+    promotions: whileLeader(() => leader().promotions),
     health: {
       active: () => now.state === 'Leading' && now.leader.holdsLease(),
       behind: () => (now.state === 'Leading' ? now.leader.behind() : []),

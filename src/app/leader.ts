@@ -34,7 +34,7 @@ export interface LeaderDeps {
 /** What only the leader can serve. */
 export type LeaderParts = Pick<
   HttpDeps,
-  'resources' | 'inference' | 'commands' | 'files' | 'logs' | 'deliveries' | 'operators' | 'payments'
+  'resources' | 'inference' | 'commands' | 'files' | 'logs' | 'deliveries' | 'operators' | 'payments' | 'promotions'
 >;
 
 /** The leader: what it serves, and what the process asks of it. */

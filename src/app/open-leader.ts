@@ -25,6 +25,7 @@ import { openPaymentDeps } from './payments.js';
 import { openInference, type Inference } from './open-inference.js';
 import { observeNode } from './observe-node.js';
 import { openOperators } from './operator-api.js';
+import { startPromotions } from './promotions.js';
 import { startSweeps } from './sweeps.js';
 import { openLeaderWebhooks, openDeliveries } from './webhooks.js';
 import { openWorkInputs } from './work-files.js';
@@ -83,6 +84,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
     if (directory !== undefined) attemptApi = await serveAttempts(directory, tokens, actors, log);
     webhooks.start(actors.router);
     startSweeps(deps, actors, stopping);
+    const promotions = startPromotions(deps, actors, stopping);
     const auditor = startAuditor(deps, stopping);
     metrics.followAuditor(auditor);
     const node = engine && observeNode(engine, actors, disk, metrics, stopping);
@@ -103,6 +105,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
       deliveries: openDeliveries(store, actors, webhooks),
       payments: actors.payments,
       operators: openOperators(actors, orgs, store.objects, showAudits(auditor)),
+      promotions,
       holdsLease: () => lease.held(),
       behind: () => [...workBehind(actors, webhooks), ...differences(auditor)],
       engineFacts: () => node?.facts(),

@@ -97,6 +97,12 @@ async function account(client: Client): Promise<string> {
   return `${ACCOUNTS}/${name}`;
 }
 
+async function promoCode(client: Client): Promise<string> {
+  const code = `code-${fresh()}`;
+  await made(client, '/ops/v1/promocodes', { code, amountUSD: '1' });
+  return code;
+}
+
 async function job(client: Client, completions: number): Promise<string> {
   const name = fresh();
   await made(client, JOBS, objectOf('Job', name, { command: ['true'], completions }));
@@ -199,6 +205,16 @@ export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
       path('jobs', 'default'),
       objectOf('Job', fresh(), { command: ['true'], placement: { maxRateUSDPerHour: '0.00' } }),
     ),
+  async PromoCodeExpired(_service, client) {
+    const code = await promoCode(client);
+    await client.remove(`/ops/v1/promocodes/${code}`);
+    return client.post(path('wallet/redemptions', ''), { code });
+  },
+  async PromoCodeUsed(_service, client) {
+    const code = await promoCode(client);
+    await made(client, path('wallet/redemptions', ''), { code });
+    return client.post(path('wallet/redemptions', ''), { code });
+  },
   QuotaExceeded: (_service, client) =>
     client.ask('POST', BLOBS, { raw: new Uint8Array(BLOB_BYTES + 1), contentType: 'application/octet-stream' }),
   RequestEntityTooLarge: (_service, client) =>

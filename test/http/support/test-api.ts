@@ -193,6 +193,7 @@ export async function openTestApi(
       createOrg: unwired,
       recoverOrg: unwired,
     },
+    promotions: { make: unwired, find: unwired, list: unwired, withdraw: unwired, redeem: unwired, finish: unwired },
     events: { list: unwired },
     ledger: { wallet: unwired, entries: unwired, months: NO_MONTHS, spend: NO_SPEND },
     payments: NO_PAYMENTS,
