@@ -144,6 +144,18 @@ test('a claim that was cut off before its CreditGrant is finished by the same re
   t.is(await balance(owner), '5.00');
 });
 
+test('a redemption that was cut off behind its CreditGrant is answered that CreditGrant, and credits nothing more', async (t) => {
+  const { org, owner } = await newOrg();
+  await make('UNMARKED');
+  const first = await redeem(owner, 'UNMARKED');
+  await inDatabase((database) => database.query('UPDATE promo_redemptions SET granted = NULL WHERE org = $1', [org]));
+  const second = await redeem(owner, 'UNMARKED');
+  t.is(second.status, 201, second.text);
+  t.is(textAt(second.body, 'metadata', 'uid'), textAt(first.body, 'metadata', 'uid'));
+  t.is(await balance(owner), '5.00');
+  refused(t, await redeem(owner, 'UNMARKED'), 409, 'PromoCodeUsed');
+});
+
 test('a claim that was cut off is finished without a request when a minute has passed', async (t) => {
   const { org, owner } = await newOrg();
   await make('FORGOTTEN');

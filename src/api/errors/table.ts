@@ -298,13 +298,13 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorEntry>> = {
   PromoCodeExpired: {
     status: 410,
     title: 'The promo code has expired',
-    explanation: 'The promo code is no longer valid.',
+    explanation: 'The promo code has expired, or its operator has withdrawn it.',
     fix: 'Use another code.',
   },
   PromoCodeUsed: {
     status: 409,
     title: 'The promo code is already used',
-    explanation: 'Your org has already redeemed this promo code.',
+    explanation: 'Your org has already redeemed this promo code, or it was redeemed as often as it may be.',
     fix: 'Use another code.',
   },
   QuotaExceeded: {
