@@ -39,6 +39,7 @@ const OF_ROUTES: Readonly<Record<string, readonly string[]>> = {
   admissions: [],
   ledger: ['sha256'],
   attempt: [],
+  topups: [],
   promocodes: ['limit', 'continue'],
   wallet: ['after', 'limit', 'month', 'format', 'from', 'to', 'by'],
 };

@@ -22,7 +22,7 @@ import { IDEMPOTENCY_KEY, LIST_PARAMETERS, NAMESPACE } from './parameters.js';
 import { BOOLEAN, BYTES, INTEGER, list, path, query, route, TEXT, type Route } from './route.js';
 import { ref, type Node } from './schema.js';
 import { subresourcePaths } from './subresources/paths.js';
-import { promoCodePaths } from './promo-code-paths.js';
+import { billingOperatorPaths } from './billing-operator-paths.js';
 import { walletPaths } from './wallet-paths.js';
 
 const EVENTS_SAID = 'Events of the last 30 days, oldest first; as lines of JSON when following.';
@@ -207,7 +207,7 @@ export function fixedPaths(group: string, kinds: readonly KindDefinition[]): Rec
         parameters: [ofMonth, query('sha256', 'Of the export that is kept: from its last line.')],
       }),
     },
-    ...promoCodePaths(),
+    ...billingOperatorPaths(),
     ...open('/livez', 'readLiveness', 'Does the event loop of the process answer', 'text/plain'),
     ...open(
       '/readyz',

@@ -17,10 +17,12 @@ const CATEGORY: Readonly<Record<LedgerEntry['reason'], 'Usage' | 'Credit' | 'Adj
   Refund: 'Adjustment',
   Correction: 'Adjustment',
   Credit: 'Credit',
+  Clawback: 'Adjustment',
   Expiry: 'Adjustment',
 };
 
-const isSpending = ({ reason }: LedgerEntry): boolean => reason !== 'Credit' && reason !== 'Expiry';
+const ASIDE: ReadonlySet<LedgerEntry['reason']> = new Set(['Credit', 'Clawback', 'Expiry']);
+const isSpending = ({ reason }: LedgerEntry): boolean => !ASIDE.has(reason);
 const nothing = (): string => '';
 const provider = (): string => BRAND;
 

@@ -23,6 +23,7 @@ import { mediaType } from '../resources/parse.js';
 import { readLimit } from '../resources/versions.js';
 import { ledgerMonthRoutes } from './ledger-months.js';
 import { promoCodeRoutes } from './promo-codes.js';
+import { topUpRefundRoutes } from './topup-refunds.js';
 
 /** Loaded when the first body comes: it is a tenth of what a start loads, and few services ever need it. */
 async function openReader(): Promise<RouterMiddleware> {
@@ -182,7 +183,9 @@ export function opsRoutes(router: Router, context: ServerContext): void {
   });
   ledgerMonthRoutes(router, context);
   const callerOf = (ctx: RouterContext): Caller | undefined => callers.get(ctx.req);
-  promoCodeRoutes(router, context, { readJson, bodyOf, callerOf, keyedBy, paging });
+  const tools = { readJson, bodyOf, callerOf, keyedBy, paging };
+  promoCodeRoutes(router, context, tools);
+  topUpRefundRoutes(router, context, tools);
 }
 
 /** The operators' own org: the key would end later than the one that it was made with. */

@@ -1,4 +1,4 @@
-/** The description of operators' promo codes. Pure. */
+/** The description of what operators give and pay back: promo codes, and refunds of TopUps. Pure. */
 import { described, json, record } from '../routes/declared/bodies.js';
 import { IDEMPOTENCY_KEY } from './parameters.js';
 import { INTEGER, list, path, query, route, type Route } from './route.js';
@@ -34,7 +34,7 @@ function ops(id: string, summary: string, schema: Node, more: Partial<Route> = {
   return route({ id, tag: 'Operators', summary, answer: { status, schema, description: 'What there is.' }, ...more });
 }
 
-export function promoCodePaths(): Record<string, Node> {
+export function billingOperatorPaths(): Record<string, Node> {
   const parameters = [path('code', 'The code.')];
   return {
     [AT]: {
@@ -49,6 +49,24 @@ export function promoCodePaths(): Record<string, Node> {
         'Make a promo code',
         CODE,
         { parameters: [{ ...IDEMPOTENCY_KEY }], body: json(record(GIVEN, ['code', 'amountUSD'])) },
+        201,
+      ),
+    },
+    '/ops/v1/topups/{uid}/refunds': {
+      post: ops(
+        'refundTopUp',
+        'Pay back what a TopUp has bought',
+        record(
+          {
+            refund: described("The processor's id of it."),
+            amountUSD: described('What is paid back, as a decimal string.'),
+          },
+          ['refund', 'amountUSD'],
+        ),
+        {
+          parameters: [path('uid', 'uid of the TopUp.'), { ...IDEMPOTENCY_KEY }],
+          body: json(record({ amountUSD: described('In whole cents; absent: all that is left.') })),
+        },
         201,
       ),
     },
