@@ -157,6 +157,15 @@ test('an answer of something in between is not taken for Stripe’s: a payment i
   t.is((await paidOf(bench, opened)).amountUSD, '25.00');
 });
 
+test('an answer of more than 8 MiB is cut', async (t) => {
+  const bench = await open(t);
+  const opened = await openPage(bench);
+  bench.server.fail(SESSIONS, 'Huge');
+  const read = await bench.processor.read(opened.purchase, opened.source, '25.00', signal());
+  t.is(read.outcome, 'Unreachable');
+  t.deepEqual(await readOf(bench, opened), { state: 'Open' });
+});
+
 test('a page of changes is read again when a payment in it could not be looked up', async (t) => {
   const bench = await open(t);
   const opened = await paidPage(bench);

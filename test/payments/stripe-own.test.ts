@@ -142,6 +142,17 @@ test('a word that Stripe has not said before is neither paid nor over', async (t
   t.deepEqual(await states('prevented'), ['Pending', 'Won']);
 });
 
+test('a payment with more refunds than are read is a Mismatch, so that none of them is overlooked', async (t) => {
+  const bench = await openStripeBench();
+  t.teardown(() => bench.close());
+  const opened = await paidPage(bench);
+  for (let count = 0; count < 100; count += 1) bench.server.refundByHand(bench.intentOf(opened.page), 1);
+  t.is((await paidOf(bench, opened)).refunds.length, 100);
+  bench.server.refundByHand(bench.intentOf(opened.page), 1);
+  const payment = await readOf(bench, opened);
+  t.regex(payment.state === 'Mismatch' ? payment.message : '', /more than 100 refunds/);
+});
+
 test('a page that has expired is Paid when it was paid all the same, and Pending while its payment is on its way', async (t) => {
   const bench = await openStripeBench();
   t.teardown(() => bench.close());

@@ -70,6 +70,7 @@ test('a signature that is missing, wrong, of another secret or of other bytes is
     ['empty', body, ''],
     ['no time', body, signature.replace(/^t=\d+,/, '')],
     ['two times', body, `t=1,${signature}`],
+    ['two times, the first one right', body, `${signature},t=1`],
     ['no signature', body, signature.replace(/,v1=.*/, '')],
     ['another scheme', body, signature.replace('v1=', 'v0=')],
     ['cut short', body, signature.slice(0, -2)],
@@ -132,10 +133,17 @@ test('what this deployment does not sell is Ignored', async (t) => {
   t.deepEqual(await other.notice(webhook.body, webhook.signature, bench.now(), signal()), { outcome: 'Ignored' });
   const { account } = bench.server;
   account.emit('customer.created', { object: 'customer', metadata: {} });
-  account.emit('checkout.session.completed', { object: 'checkout.session', metadata: null });
+  account.emit('checkout.session.completed', { object: 'checkout.session', payment_intent: 'pi_shop', metadata: null });
+  account.emit('invoice.paid', { object: 'invoice', payment_intent: 'pi_shop', metadata: {} });
   account.emit('charge.dispute.created', { object: 'dispute', payment_intent: 'pi_nobodys', metadata: {} });
   account.emit('refund.created', { object: 'refund', payment_intent: null, metadata: {} });
   for (const foreign of bench.server.webhooks()) t.deepEqual(await notice(bench, foreign), { outcome: 'Ignored' });
+  const looked = bench.server.seen.filter(({ path }) => path.startsWith('/v1/payment_intents/'));
+  t.deepEqual(
+    looked.map(({ path }) => path),
+    ['/v1/payment_intents/pi_nobodys'],
+    'what would be marked if it were ours costs no look',
+  );
 });
 
 test('a dispute whose payment cannot be looked up is Unreachable, so that its webhook comes again', async (t) => {

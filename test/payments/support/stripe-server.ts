@@ -29,6 +29,8 @@ export type Fault =
   | 'Truncate'
   /** It took effect, and the answer is a page of HTML. */
   | 'Html'
+  /** The right answer, with 9 MiB of spaces. */
+  | 'Huge'
   /** The answer is `{}`. */
   | 'Empty';
 
@@ -148,6 +150,8 @@ export async function openStripeServer(mode: 'test' | 'live' = 'test'): Promise<
         return send(502, 'bad gateway', 'text/plain');
       case 'Html':
         return send(200, '<!doctype html><title>Sign in</title>', 'text/html');
+      case 'Huge':
+        return send(replied.status, replied.body + ' '.repeat(9 * 1024 * 1024));
       case 'CutAfter':
         return void req.socket.destroy();
       case 'Truncate': {
