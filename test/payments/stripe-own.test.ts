@@ -140,6 +140,8 @@ test('a word that Stripe has not said before is neither paid nor over', async (t
   t.deepEqual(await states('warning_closed'), ['Pending', 'Won']);
   t.deepEqual(await states('appeal_under_review'), ['Pending', 'Lost']);
   t.deepEqual(await states('prevented'), ['Pending', 'Won']);
+  need(bench.server.account.disputes, dispute).balance_transactions = [{ amount: -2_500 }];
+  t.deepEqual(await states('prevented'), ['Pending', 'Lost'], 'it has taken the money without a refund');
 });
 
 test('a payment with more refunds than are read is a Mismatch, so that none of them is overlooked', async (t) => {

@@ -65,6 +65,8 @@ export interface Refund {
 }
 
 export interface Dispute {
+  /** Withdrawals are negative. */
+  balance_transactions: readonly { readonly amount: number }[];
   readonly id: string;
   readonly object: 'dispute';
   readonly created: number;

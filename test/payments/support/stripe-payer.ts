@@ -92,6 +92,7 @@ export function openPayer(account: Account): Payer {
       const charge = need(charges, intent.latest_charge);
       charge.disputed = true;
       const dispute = {
+        balance_transactions: [],
         ...{ id: account.id('du'), object: 'dispute' as const, created: account.now() },
         ...{
           amount: charge.amount,

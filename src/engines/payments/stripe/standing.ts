@@ -98,14 +98,16 @@ function refundOf({ id, amount, status }: Stripe.Refund): PaymentRefund {
 }
 
 /** One in another currency is taken for the whole payment, the most that it can be. */
-function disputeOf({ id, amount, currency, status }: Stripe.Dispute, received: number): PaymentDispute {
+function disputeOf(dispute: Stripe.Dispute, received: number): PaymentDispute {
+  const { id, amount, currency, status } = dispute;
   const amountUSD = usdOf(currency === CURRENCY ? amount : received);
   switch (status) {
     case 'won':
     case 'warning_closed':
-    // Stripe has paid the money back before a dispute began: it is among the refunds.
-    case 'prevented':
       return { id, amountUSD, state: 'Won' };
+    // Settled before it became a dispute: blocked, paid back by a refund, or paid back by itself.
+    case 'prevented':
+      return { id, amountUSD, state: hasTakenMoney(dispute) ? 'Lost' : 'Won' };
     case 'lost':
     // The money stays away until the appeal is won.
     case 'appeal_needs_response':
@@ -114,6 +116,11 @@ function disputeOf({ id, amount, currency, status }: Stripe.Dispute, received: n
     default:
       return { id, amountUSD, state: 'Open' };
   }
+}
+
+/** Whether more was withdrawn than reinstated. */
+function hasTakenMoney({ balance_transactions: moves }: Stripe.Dispute): boolean {
+  return Array.isArray(moves) && moves.reduce((sum, move) => sum + move.amount, 0) < 0;
 }
 
 function methodOf(charge: Stripe.Charge | undefined): PaidPayment['method'] {
