@@ -48,7 +48,7 @@ export const MONEY_SETTINGS = {
       'key',
       undefined,
       stripeKey.optional(),
-      'Secret or restricted key of a Stripe account, `sk_live_…`, `rk_live_…`, or with `test`. TopUps are then paid at Stripe Checkout, and `TROUPE_WALLET` is Prepaid unless it says otherwise. It may write Checkout Sessions, PaymentIntents and Refunds, and read Charges, Disputes and Events.',
+      'Secret or restricted key of a Stripe account, `sk_live_…`, `rk_live_…`, or with `test`. TopUps are then paid at Stripe Checkout, and `TROUPE_WALLET` is Prepaid unless it says otherwise. A restricted key needs: Checkout Sessions, PaymentIntents and Refunds (write), Charges, Disputes, Invoices, Balance Transactions and Events (read).',
     ),
   ),
   stripeWebhookSecrets: secret(
