@@ -68,8 +68,7 @@ function creditNotesOf({ creditNotes, payment }: PaidCheckout, number: string): 
   const rows = creditNotes.map(
     ({ amountUSD, time }, i) =>
       html`<tr>
-        <td>${number}-C${i + 1}</td>
-        <td>${dayOf(time)}</td>
+        <td>${number}-C${i + 1} of ${dayOf(time)}</td>
         <td>−${usd(amountUSD)}</td>
       </tr> `,
   );
@@ -78,8 +77,7 @@ function creditNotesOf({ creditNotes, payment }: PaidCheckout, number: string): 
     <table>
       <thead>
         <tr>
-          <th scope="col">Number</th>
-          <th scope="col">Date</th>
+          <th scope="col">Number and date</th>
           <th scope="col">Amount</th>
         </tr>
       </thead>
@@ -88,7 +86,7 @@ function creditNotesOf({ creditNotes, payment }: PaidCheckout, number: string): 
       </tbody>
       <tfoot>
         <tr>
-          <th scope="row" colspan="2">Left of the invoice</th>
+          <th scope="row">Left of the invoice</th>
           <td>${usd(showUSD(left))}</td>
         </tr>
       </tfoot>
