@@ -33,6 +33,7 @@ const TOGETHER = {
   ),
   jobs: ['costs', 'data', 'ending', 'inside', 'logs'].map((name) => `jobs/${name}.`),
   parents: ['parents/'],
+  billing: ['promo-codes', 'spend', 'topups'].map((name) => `billing/${name}.`),
   'without-work': ['access/', 'billing/budgets.', 'events/', 'kubectl/explain.', 'kubectl/fields.'],
 };
 

@@ -2,7 +2,7 @@
 import { Client as Database } from 'pg';
 import test, { type ExecutionContext } from 'ava';
 import { client, listAt, objectOf, path, textAt, valueAt, type Answer, type Client } from '../e2e/client.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import { shareRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 
 const CODES = '/ops/v1/promocodes';
@@ -15,7 +15,7 @@ let service: Running;
 let operator: Client;
 test.before(async (t) => {
   t.timeout(120_000);
-  service = await startRunning(undefined, { env: { TROUPE_COMPUTE: 'off', TROUPE_WALLET: 'Prepaid' } });
+  service = await shareRunning(undefined, { env: { TROUPE_COMPUTE: 'off', TROUPE_WALLET: 'Prepaid' } });
   operator = service.client();
 });
 test.after.always(() => service?.close());

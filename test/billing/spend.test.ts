@@ -4,7 +4,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { sumUSD, USD } from '../../src/money/usd.js';
 import { client, listAt, path, textAt, valueAt, type Client } from '../e2e/client.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import { shareRunning, type Running } from '../e2e/running.js';
 
 const ENTRIES = path('wallet/entries', '');
 const SPEND = path('wallet/spend', '');
@@ -15,7 +15,7 @@ let service: Running;
 let database: Database;
 test.before(async (t) => {
   t.timeout(120_000);
-  service = await startRunning(undefined, { env: { TROUPE_COMPUTE: 'off', TROUPE_WALLET: 'Prepaid' } });
+  service = await shareRunning(undefined, { env: { TROUPE_COMPUTE: 'off', TROUPE_WALLET: 'Prepaid' } });
   database = new Database({ connectionString: service.databaseUrl });
   await database.connect();
 });
