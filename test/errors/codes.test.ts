@@ -29,6 +29,7 @@ const PASSED_ON = new Set([
   'http/inference/errors.ts',
   'src/engines/inference/echo/openai.ts',
   'src/engines/inference/dialects/upstream-error.ts',
+  'src/engines/payments/stripe/failure.ts',
   'src/api/patches/json.ts',
   'src/api/refusal.ts',
   'src/kinds/write/patch.ts',

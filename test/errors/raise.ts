@@ -76,14 +76,14 @@ async function made(client: Client, to: string, object: unknown): Promise<Answer
 }
 
 /** A client of a new org that pays in advance, with so much on its wallet. */
-async function prepaidOrg(service: Running, client: Client, balance: string): Promise<Client> {
+async function prepaidOrg(service: Running, client: Client, balance: string, disputed = false): Promise<Client> {
   const answer = await made(client, '/ops/v1/orgs', { name: fresh() });
   const database = new Database({ connectionString: service.databaseUrl });
   await database.connect();
   try {
     await database.query(
-      `INSERT INTO money_orgs (org, mode, mode_sequence, wallet_usd) VALUES ($1, 'Prepaid', 1, $2)`,
-      [textAt(answer.body, 'org'), balance],
+      `INSERT INTO money_orgs (org, mode, mode_sequence, wallet_usd, disputed) VALUES ($1, 'Prepaid', 1, $2, $3)`,
+      [textAt(answer.body, 'org'), balance, disputed],
     );
   } finally {
     await database.end();
@@ -200,11 +200,24 @@ export const RAISED: Readonly<Partial<Record<ErrorCode, Raise>>> = {
     const to = await account(client);
     return client.merge(to, { spec: { description: 'b' } }, { 'if-match': '"1"' });
   },
+  async PaymentDisputed(service, client) {
+    const paying = await prepaidOrg(service, client, '100', true);
+    return paying.post(JOBS, objectOf('Job', fresh(), { command: ['true'] }));
+  },
+  PaymentMethodRequired: (_service, client) =>
+    client.merge(path('wallet', ''), {
+      autoRecharge: { enabled: true, belowUSD: '5.00', amountUSD: '10.00', monthlyLimitUSD: '20.00' },
+    }),
   PriceConsentRequired: (_service, client) =>
     client.post(
       path('jobs', 'default'),
       objectOf('Job', fresh(), { command: ['true'], placement: { maxRateUSDPerHour: '0.00' } }),
     ),
+  async TopUpLimitReached(_service, client) {
+    for (let n = 0; n < 5; n++)
+      await made(client, path('topups', ''), objectOf('TopUp', fresh(), { amountUSD: '5.00' }));
+    return client.post(path('topups', ''), objectOf('TopUp', fresh(), { amountUSD: '5.00' }));
+  },
   async PromoCodeExpired(_service, client) {
     const code = await promoCode(client);
     await client.remove(`/ops/v1/promocodes/${code}`);
@@ -332,5 +345,7 @@ export async function raiseAtApi(t: Teardown, { options, raise }: AtDoor): Promi
 
 /** Codes that stand in the source and that no request can bring about yet. */
 export const NOT_RAISED: ReadonlyMap<string, string> = new Map([
+  ['PaymentVerificationUnavailable', 'by a processor that is away: test/actors/payments/availability.test.ts'],
+  ['PaymentsNotConfigured', 'by a setting: test/actors/payments/availability.test.ts'],
   ['CapacityUnavailable', 'in the dialects of models alone: test/inference/upstreams.test.ts'],
 ]);

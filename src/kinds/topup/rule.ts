@@ -19,7 +19,9 @@ export const topUpRule: OrgRule = async ({ before, after }, view) => {
     const message =
       'customers make Checkout ones only; the service makes the others when the wallet recharges by itself';
     return {
-      ...{ code: 'Invalid', target, message: `TopUp "${metadata.name}" is invalid: spec.origin: ${message}` },
+      code: 'Invalid',
+      target,
+      message: `TopUp "${metadata.name}" is invalid: spec.origin: ${message}`,
       causes: [{ field: 'spec.origin', reason: 'FieldValueNotSupported', message }],
     };
   }
@@ -38,13 +40,15 @@ export const topUpRule: OrgRule = async ({ before, after }, view) => {
   }
   if (open >= MOST_OPEN)
     return {
-      ...{ code: 'TopUpLimitReached', target },
+      code: 'TopUpLimitReached',
+      target,
       message: `${open} TopUps wait for their payment, and at most ${MOST_OPEN} may`,
       fix: 'Pay one of them at its status.checkoutURL, or wait until one expires: they do an hour after they were made.',
     };
   if (daily.gt(MOST_DAILY_USD))
     return {
-      ...{ code: 'TopUpLimitReached', target },
+      code: 'TopUpLimitReached',
+      target,
       message: `with this one ${showUSD(daily)} USD would be bought within 24 hours, and at most ${MOST_DAILY_USD} may`,
       fix: `Ask for less (${showUSD(USD.max(ZERO, new USD(MOST_DAILY_USD).minus(daily.minus(spec.amountUSD))))} USD are left), or try again after ${new Date(frees + DAY_MS).toISOString()}.`,
     };
