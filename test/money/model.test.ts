@@ -7,7 +7,8 @@ import type { Segment } from '../../src/money/hold.js';
 import type { BudgetLimit } from '../../src/money/limits.js';
 import type { MoneyOperation } from '../../src/money/operation.js';
 import { sumUSD, USD } from '../../src/money/usd.js';
-import { nano, openModel } from './model.js';
+import { nano } from './billionths.js';
+import { openModel } from './model.js';
 import { applyAfter, foundIn, usesOf } from './replay.js';
 
 /** Some minutes before a month ends. */

@@ -5,43 +5,10 @@
 import type { Posting } from '../../src/money/book.js';
 import type { Hold, Segment } from '../../src/money/hold.js';
 import type { ModelUse, MoneyOperation, OperationResult } from '../../src/money/operation.js';
+import { ceilDiv, isMonthly, max, min, month, monthEnd, nano, uidOf, up } from './billionths.js';
+import type { Budget, ModelHold, Place } from './model-hold.js';
 
 const HOUR = 3_600_000n;
-type Place = Extract<MoneyOperation, { op: 'Place' }>;
-type Budget = Extract<MoneyOperation, { op: 'SetBudget' }>['budget'] & { readonly made: number };
-
-interface ModelHold {
-  readonly place: Place;
-  readonly placedAt: number;
-  parts: Map<string, bigint>;
-  billing: { segment: Segment; since: number; rate: bigint } | undefined;
-  accrued: bigint;
-  billedMs: bigint;
-  settled: bigint;
-  charges: { segment: Segment; month: string; amount: bigint; counters: string[]; paid: boolean }[];
-  /** How often the mode had changed when its money was taken. */
-  fundedIn: number;
-  /** Of its last renewal. */
-  refused: boolean;
-  /** The last draw. */
-  drawn: number;
-}
-
-export const nano = (text: string): bigint => {
-  const negative = text.startsWith('-');
-  const [whole = '0', part = ''] = text.replace('-', '').split('.');
-  const value = BigInt(whole) * 1_000_000_000n + BigInt(part.padEnd(9, '0'));
-  return negative ? -value : value;
-};
-const min = (a: bigint, b: bigint): bigint => (a < b ? a : b);
-const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);
-const ceilDiv = (a: bigint, b: bigint): bigint => (a + b - 1n) / b;
-const up = (ms: bigint, increment: number): bigint => ceilDiv(ms, BigInt(increment)) * BigInt(increment);
-const month = (at: number): string => new Date(at).toISOString().slice(0, 7);
-const monthEnd = (at: number): number => Date.UTC(new Date(at).getUTCFullYear(), new Date(at).getUTCMonth() + 1);
-const uidOf = (counter: string): string => counter.split('/')[1] ?? '';
-const isMonthly = (counter: string): boolean => /^budget\/.*\/\d/.test(counter);
-
 /** What only the book knows. */
 export interface Found {
   /** The operation's hold as the book has it afterwards. */

@@ -10,7 +10,8 @@ import type { USD } from '../../src/money/usd.js';
 import type { DecidedMoney } from '../../storage/commit/transaction.js';
 import { auditLedger } from '../../storage/ledger/audit.js';
 import type { Postgres } from '../../storage/postgres.js';
-import { nano, openModel, type Model } from '../money/model.js';
+import { nano } from '../money/billionths.js';
+import { openModel, type Model } from '../money/model.js';
 import { applyAfter, foundIn, usesOf } from '../money/replay.js';
 import { stateOf, storedState } from './money-state.js';
 

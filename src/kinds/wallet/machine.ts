@@ -33,10 +33,13 @@ function shown(
   });
 }
 
-function withRecharge({ recharge: _, card: __, ...status }: WalletStatus, kept: WalletPrivate): WalletStatus {
-  const { card, month, open, stopped } = kept;
+function withRecharge(
+  { phase, low, owing, disputes }: WalletStatus,
+  { card, month, open, stopped }: WalletPrivate,
+): WalletStatus {
   return {
-    ...status,
+    ...{ phase, low, owing },
+    ...(disputes !== undefined && { disputes }),
     ...(card !== undefined && { card: { brand: card.brand, last4: card.last4 } }),
     ...(month !== undefined && {
       recharge: {

@@ -2,7 +2,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type { PaymentDispute, PaymentRefund } from '../../../src/kinds/topup/payment.js';
-import { nano } from '../../money/model.js';
+import { nano } from '../../money/billionths.js';
 import { NOW, openWorld, paid } from './world.js';
 
 test('a page is asked for, opened, paid and credited, and the browser is sent on once', (t) => {

@@ -143,7 +143,7 @@ function stored<Spec, Status>(
   uid = kind.toLowerCase(),
 ): ApiObject<Spec, Status> {
   const metadata = { name, uid, creationTimestamp: new Date(NOW).toISOString(), generation: 1, resourceVersion: '1' };
-  return { apiVersion: 'troupe.dev/v1', kind, metadata, spec, status } as unknown as ApiObject<Spec, Status>;
+  return { apiVersion: 'troupe.dev/v1', kind, metadata, spec, status };
 }
 
 export const paid = (more: Partial<Extract<Payment, { state: 'Paid' }>> = {}): Extract<Payment, { state: 'Paid' }> => ({
