@@ -1,4 +1,5 @@
 /** Opens what buys and pays back credits, and what tells Wallets their balance. Precondition: the objects are open. */
+import { WALLET_ADDRESS } from '../src/kinds/wallet/address.js';
 import type { ActorsDeps } from './deps.js';
 import type { ObjectsPart } from './open-objects.js';
 import { openBalances } from './payments/balances.js';
@@ -52,6 +53,12 @@ export function openPayments(
       }
     },
     refund,
+    storageFull(org, quotaBytes) {
+      const to = { org, ...WALLET_ADDRESS };
+      const from = { address: to, uid: '', version: 0 };
+      const content = { type: 'StorageFull', quotaBytes } as const;
+      void router.deliver(to, undefined, { type: 'MessageReceived', from, content });
+    },
     walletChanged: told.ask,
   };
   return {

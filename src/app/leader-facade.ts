@@ -22,6 +22,7 @@ export interface LeaderFacade
   /** As in `Leader`; without effect while this process is not the leader. */
   readonly onCredentialUse: Leader['onCredentialUse'];
   readonly onToolLink: Leader['onToolLink'];
+  readonly onStorageFull: Leader['onStorageFull'];
   /** Tells the authenticator which credentials to read again, and the SSH server whose connections to check again. */
   onChange(
     authenticator: Pick<Authenticator, 'forget'>,
@@ -77,6 +78,9 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
     events: { list: (org, query) => listEvents(store.postgres, org, query) },
     onCredentialUse(address, uid) {
       if (now.state === 'Leading') now.leader.onCredentialUse(address, uid);
+    },
+    onStorageFull(org, quotaBytes) {
+      if (now.state === 'Leading') now.leader.onStorageFull(org, quotaBytes);
     },
     onToolLink(uid, epoch) {
       if (now.state === 'Leading') now.leader.onToolLink(uid, epoch);

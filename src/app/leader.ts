@@ -47,6 +47,8 @@ export interface Leader extends LeaderParts {
   engineFacts(): EngineFacts | undefined;
   /** A credential was used: its object notes the time. */
   onCredentialUse(address: Address, uid: string): void;
+  /** An org has all the bytes of blobs that it may have. */
+  onStorageFull(org: string, quotaBytes: number): void;
   /** A tool of a Workspace was asked for. */
   onToolLink(uid: string, epoch: number): void;
   /** One more Owner key of the bootstrap org. */

@@ -62,7 +62,7 @@ async function serve(
   stopping: AbortSignal,
 ): Promise<void> {
   const holder = await privateOnce(join(config.dataDir, 'id'), randomUUID);
-  const storage = await openStorage(config, databaseUrl);
+  const storage = await openStorage(config, databaseUrl, (org, bytes) => facade.onStorageFull(org, bytes));
   await checkPrices(prices, storage.store.postgres);
   const { store, blobs } = storage;
   const facade = openLeaderFacade(store, blobs);

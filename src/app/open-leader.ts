@@ -113,6 +113,7 @@ export async function openLeader(deps: LeaderDeps): Promise<Leader> {
         void actors.router.send(address, uid, { type: 'Used', time: store.clock() });
       },
       onToolLink: (uid, epoch) => actors.tools.look(uid, epoch),
+      onStorageFull: actors.payments.storageFull,
       newOwnerKey: () => bootstrapKey(orgs),
       async close() {
         await attemptApi?.close();

@@ -16,8 +16,15 @@ export interface Storage {
   readonly blobs: Blobs;
 }
 
-/** Throws what is wrong with keys, database or directories, before anything is written to them. */
-export async function openStorage(config: Config, databaseUrl: string): Promise<Storage> {
+/**
+ * Throws what is wrong with keys, database or directories, before anything is written to them. `onFull`: an org has all the bytes of blobs
+ * that it may have.
+ */
+export async function openStorage(
+  config: Config,
+  databaseUrl: string,
+  onFull: (org: string, quotaBytes: number) => void,
+): Promise<Storage> {
   const setting = config.masterKeys?.map((key) => key.toString('base64')).join(',');
   const keys = await loadMasterKeys({ setting, dir: config.dataDir });
   const { sealBytes: seal, openBytes: open } = byteSealer(keys);
@@ -28,6 +35,7 @@ export async function openStorage(config: Config, databaseUrl: string): Promise<
     dir: config.blobDir,
     pool: store.postgres.pool,
     quotaBytes: config.quotaBytes,
+    onFull,
     reserveBytes: config.diskReserve,
     unusedSeconds: config.blobKeepSeconds,
     now: store.clock,

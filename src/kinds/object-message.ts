@@ -279,6 +279,8 @@ export type ObjectMessage =
   | { readonly type: 'DisputeChanged'; readonly topUp: string; readonly dispute: PaymentDispute }
   /** Ledger → Wallet of an org that pays in advance: what is free, and what is owed (USD). */
   | { readonly type: 'BalanceChanged'; readonly availableUSD: string; readonly arrearsUSD: string }
+  /** Blobs → Wallet: the org has as many bytes as it may have, and wanted more. */
+  | { readonly type: 'StorageFull'; readonly quotaBytes: number }
   /** Something that stands for this object was used (a credential, a mounted secret). At most one a minute is worth sending. */
   | { readonly type: 'Used'; readonly time: number };
 

@@ -34,6 +34,8 @@ export interface BlobsOptions {
   readonly pool: Pool;
   /** Bytes that one org may hold; more is QuotaExceeded. */
   readonly quotaBytes?: number | undefined;
+  /** Something of this org was refused for that. Must be quick. */
+  readonly onFull?: ((org: string, quotaBytes: number) => void) | undefined;
   /** Bytes of the disk that uploads leave free; below that they are refused. */
   readonly reserveBytes?: number | undefined;
   /** A blob without references is removed after so long without use (s). */
@@ -119,6 +121,13 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
   const layout = await openLayout(options.dir);
   await removePartials(layout, now());
 
+  function overQuota(org: string, room: number): RefusalError {
+    options.onFull?.(org, quota);
+    return refuse('QuotaExceeded', `org ${org} may hold ${quota} bytes of blobs and has room for ${room}`, {
+      fix: 'Delete what is no longer needed; unreferenced blobs go a day after their last use.',
+    });
+  }
+
   /** Most outputs of a large Job are alike: what the org has is neither written nor committed again. */
   async function held(org: string, digest: Digest, project: string | undefined): Promise<PutResult | undefined> {
     const size = await findBlob(pool, org, digest, project);
@@ -141,9 +150,7 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
         path,
         limit: Math.min(limit, room),
         tooLarge: () =>
-          limit <= room
-            ? refuse('FileTooLarge', `the content is larger than ${limit} bytes`)
-            : overQuota(org, quota, room),
+          limit <= room ? refuse('FileTooLarge', `the content is larger than ${limit} bytes`) : overQuota(org, room),
         expected,
         reserve,
         signal,
@@ -151,7 +158,7 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
       try {
         const outcome = await underLock(pool, received.digest, async (client) => {
           const inserted = await insertBlob(client, org, received.digest, received.size, quota);
-          if (inserted === 'QuotaExceeded') throw overQuota(org, quota, room);
+          if (inserted === 'QuotaExceeded') throw overQuota(org, room);
           const named = project === undefined ? undefined : await insertProject(client, org, project, received.digest);
           await place(path, layout.blob(received.digest));
           // Whether another project has the content already is not for this one to know.
@@ -226,12 +233,6 @@ export async function openBlobs(options: BlobsOptions): Promise<Blobs> {
     sweep: (signal) => sweepBlobs(pool, layout, unusedSeconds, now(), signal),
   };
   return blobs;
-}
-
-function overQuota(org: string, quota: number, room: number): RefusalError {
-  return refuse('QuotaExceeded', `org ${org} may hold ${quota} bytes of blobs and has room for ${room}`, {
-    fix: 'Delete what is no longer needed; unreferenced blobs go a day after their last use.',
-  });
 }
 
 /** A row without its file: it was removed from the directory by hand. */

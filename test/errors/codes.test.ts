@@ -4,7 +4,8 @@ import { ERROR_CODES, type ErrorCode } from '../../src/api/errors/codes.js';
 import { PROTOCOL_TABLE } from '../../src/api/errors/protocol.js';
 import { ERROR_TABLE } from '../../src/api/errors/table.js';
 import { startRunning, type Running } from '../e2e/running.js';
-import { listAt, textAt } from '../e2e/client.js';
+import { listAt, path, textAt } from '../e2e/client.js';
+import { until } from '../e2e/until.js';
 import { at, json } from '../http/support/json.js';
 import { findPlaces } from './places.js';
 import { BLOB_BYTES, BODY_BYTES, NOT_RAISED, RAISED, RAISED_AT_DOOR, raiseAtApi } from './raise.js';
@@ -93,3 +94,14 @@ for (const [code, raise] of entries(RAISED_AT_DOOR)) {
     if (ERROR_TABLE[code].retryAfterSeconds !== undefined) t.not(answer.headers.get('retry-after'), null);
   });
 }
+
+test.serial('an org whose storage is full is told by an event of its wallet', async (t) => {
+  if (service === undefined) throw new Error('no service');
+  const owner = service.client();
+  await RAISED.QuotaExceeded?.(service, owner);
+  await until('the event is there', async () => {
+    const { body } = await owner.get(`${path('events', '')}?type=billing.storage_quota_exceeded`);
+    return listAt(body, 'items').length === 1;
+  });
+  t.pass();
+});

@@ -233,6 +233,7 @@ function paymentsOf(landing: Landing | undefined): Payments {
     notice: async () => ({ outcome: 'Later' }),
     refund: async () => ({ outcome: 'NotFound' }),
     walletChanged: () => undefined,
+    storageFull: () => undefined,
   };
 }
 

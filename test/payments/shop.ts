@@ -67,6 +67,7 @@ export async function openShop(t: Pick<ExecutionContext, 'teardown'>, options: T
       notice: async () => ({ outcome: 'Later' }),
       refund: async () => ({ outcome: 'NotFound' }),
       walletChanged: () => undefined,
+      storageFull: () => undefined,
     },
     ...options,
   });

@@ -17,6 +17,7 @@ type Decided = PlainDecision<WalletStatus, WalletPrivate>;
 type Content<Type extends ObjectMessage['type']> = Extract<ObjectMessage, { type: Type }>;
 
 const MOST_DISPUTES = 100;
+const STORAGE_TOLD_EVERY_MS = 3_600_000;
 
 /** With a purchase, if one is due now. */
 function shown(
@@ -110,6 +111,16 @@ function dispute(here: Here, { topUp, dispute: { id, state, amountUSD } }: Conte
   });
 }
 
+/** Told once an hour at most: each upload that is refused asks for it. */
+function storageFull(here: Here, { quotaBytes }: Content<'StorageFull'>, { now }: DecisionContext): Decided {
+  const kept = here.private ?? NO_STATE;
+  if (now - (kept.storageTold ?? -Infinity) < STORAGE_TOLD_EVERY_MS) return IGNORED;
+  return next<WalletStatus, WalletPrivate>(here.object.status, {
+    private: { ...kept, storageTold: now },
+    effects: [emit('billing.storage_quota_exceeded', `more than ${quotaBytes} bytes of blobs and outputs were wanted`)],
+  });
+}
+
 function openIn(disputes: WalletPrivate['disputes']): string[] {
   return Object.values(disputes).flatMap(({ topUp, state }) => (state === 'Open' ? [topUp] : []));
 }
@@ -128,6 +139,8 @@ function receive(here: Here, from: MessageSender, content: ObjectMessage, contex
       return balance(here, content, context);
     case 'DisputeChanged':
       return dispute(here, content);
+    case 'StorageFull':
+      return storageFull(here, content, context);
     case 'CardSaved': {
       const { stopped: _, ...rest } = kept;
       return shown(here, { ...rest, card: content.card }, here.object.status, [], context);

@@ -13,6 +13,8 @@ export interface WalletPrivate {
   readonly limitTold?: string | undefined;
   /** Why nothing more is bought. */
   readonly stopped?: string | undefined;
+  /** When it was last told that storage is full (ms). */
+  readonly storageTold?: number | undefined;
   /** Disputes by the processor's id; the newest MOST_DISPUTES that are over, and all that are open. */
   readonly disputes: Readonly<Record<string, { readonly topUp: string; readonly state: PaymentDispute['state'] }>>;
 }

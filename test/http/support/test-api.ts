@@ -109,6 +109,7 @@ export const NO_PAYMENTS: HttpDeps['payments'] = {
   ...{ processor: undefined, desk: undefined },
   ...{ settle: unwired, landing: unwired, notice: unwired, refund: unwired },
   walletChanged: () => undefined,
+  storageFull: () => undefined,
 };
 
 /** A ledger whose sums no test asks for. */

@@ -3,7 +3,7 @@ import test from 'ava';
 import type { LaterEffect } from '../../../src/kinds/effect.js';
 import type { Message } from '../../../src/kinds/machine.js';
 import type { WalletSpec } from '../../../src/kinds/wallet/schema.js';
-import { openWorld } from '../topup/world.js';
+import { NOW, openWorld } from '../topup/world.js';
 
 const CARD = { customer: 'cus_1', method: 'pm_1', brand: 'visa', last4: '4242' };
 const RECHARGE = { enabled: true, belowUSD: '5.00', amountUSD: '20.00', monthlyLimitUSD: '50.00' };
@@ -129,4 +129,14 @@ test('new work is paused until the last of several disputes is decided', (t) => 
   t.true(w.book.disputed);
   dispute('b', 'dp_2', 'Lost');
   t.false(w.book.disputed);
+});
+
+test('full storage is told once an hour, however many uploads are refused', (t) => {
+  const w = openWallet();
+  const full = () => w.toWallet(w.received({ type: 'StorageFull', quotaBytes: 1_000 }));
+  t.is(full(), 'Next');
+  t.is(full(), 'Ignored');
+  w.at(NOW + 3_600_000);
+  t.is(full(), 'Next');
+  t.deepEqual(w.eventNames(), ['billing.storage_quota_exceeded', 'billing.storage_quota_exceeded']);
 });
