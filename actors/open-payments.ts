@@ -23,7 +23,7 @@ export function openPayments(
       ? NO_SETTLE
       : openSettlements({ processor, purchases, send: router.send, clock, stopping, onProblem });
   const told = openBalances({
-    ...{ balances, deliver: router.deliver, clock },
+    ...{ balances, deliver: router.deliver },
     onProblem: (message) => onProblem(`Wallets are not told their balance: ${message}`),
   });
   const refund =
@@ -59,10 +59,9 @@ export function openPayments(
       const content = { type: 'StorageFull', quotaBytes } as const;
       void router.deliver(to, undefined, { type: 'MessageReceived', from, content });
     },
-    walletChanged: told.ask,
   };
   return {
-    ...{ service, settle, processor },
+    ...{ service, settle, processor, askBalance: told.ask },
     /** Goes on until `stopping` is aborted. */
     start(): void {
       void told.run(stopping);

@@ -25,6 +25,8 @@ export interface EffectDeps
   abandonDeliveries(org: string, endpoint: string, version: number): Promise<void>;
   /** Shows the cost of the object with this uid though it has not changed. */
   askCost(org: string, uid: string): void;
+  /** Tells the Wallet of this org its balance anew. */
+  askBalance(org: string): void;
   /** Notes that work of this object waits for money. */
   awaitMoney(owner: Address, uid: string, wait: EffectOf<'AwaitMoney'>): void;
 }
@@ -60,6 +62,14 @@ const EFFECTS: { readonly [Type in LaterEffect['type']]: LaterEffectDefinition<T
     laneOf: () => 'money',
     run({ address, uid }, effect, { awaitMoney }) {
       awaitMoney(address, uid, effect);
+      return Promise.resolve(DONE);
+    },
+  },
+  AskBalance: {
+    pool: 'general',
+    laneOf: () => 'balance',
+    run({ address }, _effect, { askBalance }) {
+      askBalance(address.org);
       return Promise.resolve(DONE);
     },
   },

@@ -1,25 +1,22 @@
 /**
  * Tells the Wallets of orgs that pay in advance what they have left (`BalanceChanged`): once a second those whose figures are others than this
- * process told last, and each again after AGAIN_MS, since a Wallet may have other levels by then. A Wallet makes a commit of it only when
- * something is crossed. I10: PAGE orgs a statement, MOST_KNOWN orgs of which it is known what they were told.
+ * process told last, and those that have asked (`AskBalance`). A Wallet makes a commit of it only when something is crossed. I10: PAGE orgs a
+ * statement; MOST_KNOWN orgs of which it is known what they were told, the others are told again.
  */
 import { LRUCache } from 'lru-cache';
 import { showUSD, USD } from '../../src/money/usd.js';
 import { WALLET_ADDRESS } from '../../src/kinds/wallet/address.js';
 import type { ReadBalances, WalletBalance } from '../../storage/payments/wallet-balances.js';
-import type { Clock } from '../../storage/store.js';
 import type { MessageRouter } from '../message-router.js';
 import { tick } from '../money/ticker.js';
 
 const EVERY_MS = 1_000;
-const AGAIN_MS = 30_000;
 const PAGE = 500;
 const MOST_KNOWN = 50_000;
 
 export interface BalanceDeps {
   readonly balances: ReadBalances;
   readonly deliver: MessageRouter['deliver'];
-  readonly clock: Clock;
   onProblem(message: string): void;
 }
 
@@ -30,13 +27,13 @@ export interface Balances {
   run(stopping: AbortSignal): Promise<void>;
 }
 
-export function openBalances({ balances, deliver, clock, onProblem }: BalanceDeps): Balances {
-  const told = new LRUCache<string, { readonly figures: string; readonly at: number }>({ max: MOST_KNOWN });
+export function openBalances({ balances, deliver, onProblem }: BalanceDeps): Balances {
+  /** Figures by org. */
+  const told = new LRUCache<string, string>({ max: MOST_KNOWN });
 
   async function tell({ org, availableUSD, balanceUSD }: WalletBalance): Promise<void> {
     const figures = `${availableUSD} ${balanceUSD}`;
-    const before = told.get(org);
-    if (before?.figures === figures && clock() - before.at < AGAIN_MS) return;
+    if (told.get(org) === figures) return;
     const to = { org, ...WALLET_ADDRESS };
     const content = {
       type: 'BalanceChanged',
@@ -45,7 +42,7 @@ export function openBalances({ balances, deliver, clock, onProblem }: BalanceDep
     } as const;
     const from = { address: to, uid: '', version: 0 };
     const delivery = await deliver(to, undefined, { type: 'MessageReceived', from, content });
-    if (delivery === 'Done') told.set(org, { figures, at: clock() });
+    if (delivery === 'Done') told.set(org, figures);
   }
 
   async function round(): Promise<void> {

@@ -48,6 +48,4 @@ export interface Payments {
   refund(uid: string, amountUSD: string | undefined, key: string, signal: AbortSignal): Promise<RefundReply>;
   /** The org has all the bytes of blobs that it may have, and wanted more: its Wallet tells of it. */
   storageFull(org: string, quotaBytes: number): void;
-  /** The levels of this org's Wallet have changed: it is told its balance anew. */
-  walletChanged(org: string): void;
 }

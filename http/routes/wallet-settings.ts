@@ -38,7 +38,6 @@ export async function patchWallet(x: Exchange, context: ServerContext, caller: C
   await sendWrite(context, caller, walletKind, address, options, duplicates, { verb: 'patch', patch }).catch(
     unprefixed,
   );
-  context.payments.walletChanged(caller.org);
 }
 
 /** Fields are named as the body has them. */

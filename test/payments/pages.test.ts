@@ -232,7 +232,6 @@ function paymentsOf(landing: Landing | undefined): Payments {
     landing: async () => landing,
     notice: async () => ({ outcome: 'Later' }),
     refund: async () => ({ outcome: 'NotFound' }),
-    walletChanged: () => undefined,
     storageFull: () => undefined,
   };
 }

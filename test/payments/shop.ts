@@ -66,7 +66,6 @@ export async function openShop(t: Pick<ExecutionContext, 'teardown'>, options: T
       landing,
       notice: async () => ({ outcome: 'Later' }),
       refund: async () => ({ outcome: 'NotFound' }),
-      walletChanged: () => undefined,
       storageFull: () => undefined,
     },
     ...options,

@@ -62,7 +62,7 @@ function update(here: Here, context: DecisionContext): Decided {
     });
   // What has failed is tried again, by the levels of now.
   const { stopped: _, limitTold: __, ...rest } = kept;
-  return shown(here, rest, here.object.status, [], context);
+  return shown(here, rest, here.object.status, [{ type: 'AskBalance' }], context);
 }
 
 function balance(
@@ -150,11 +150,12 @@ function receive(here: Here, from: MessageSender, content: ObjectMessage, contex
         return IGNORED;
       const failure = content.phase === 'Failed' ? 'the card was not charged; the TopUp says why' : undefined;
       const { private: after, effects } = recharged(kept, failure);
-      // Still below after what was bought: the ledger says so, once it has the credits.
-      return next<WalletStatus, WalletPrivate>(
-        withRecharge(here.object.status, { ...after, belowRecharge: failure !== undefined && after.belowRecharge }),
-        { private: { ...after, belowRecharge: failure !== undefined && after.belowRecharge }, effects },
-      );
+      // The ledger has the credits now, and says whether that is still below.
+      const known = { ...after, belowRecharge: failure !== undefined && after.belowRecharge };
+      return next<WalletStatus, WalletPrivate>(withRecharge(here.object.status, known), {
+        private: known,
+        effects: [...effects, { type: 'AskBalance' }],
+      });
     }
     default:
       return IGNORED;

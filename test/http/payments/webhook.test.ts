@@ -23,7 +23,6 @@ async function open(
   };
   const payments: Payments = {
     ...{ processor: 'Stripe', desk: undefined, settle: unwired, landing: unwired, refund: unwired },
-    walletChanged: () => undefined,
     storageFull: () => undefined,
     notice(body, signature) {
       noticed.push({ body, signature });

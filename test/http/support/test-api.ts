@@ -108,7 +108,6 @@ export const NO_MONTHS: HttpDeps['ledger']['months'] = {
 export const NO_PAYMENTS: HttpDeps['payments'] = {
   ...{ processor: undefined, desk: undefined },
   ...{ settle: unwired, landing: unwired, notice: unwired, refund: unwired },
-  walletChanged: () => undefined,
   storageFull: () => undefined,
 };
 
