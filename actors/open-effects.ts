@@ -42,7 +42,7 @@ export async function openEffects(
     ...{ forgetBlobs: deps.forgetBlobs, abandonDeliveries: deps.abandonDeliveries },
     ...{ processor: payments.processor, settlePayment: payments.settle, paymentBase: deps.endpoints?.pages ?? '' },
     askBalance: payments.askBalance,
-    ...{ askCost: money.askCost, awaitMoney: money.awaitMoney },
+    ...{ askCost: money.askCost, awaitMoney: money.awaitMoney, workBegun: money.workBegun },
   };
   const runner = openEffectRunner({
     ...{ pending, stopping, chance: Math.random, onOutcome: deps.observe.effect },
@@ -56,7 +56,7 @@ export async function openEffects(
   afterCommit.connect({
     effects: runner.take,
     volatile: runner.takeVolatile,
-    funded: work.fundedTimes.note,
+    funded: work.fundedTimes.committed,
     attemptsAsked: runner.attemptsAsked,
     timers(address, uid, writes) {
       for (const { op, timer, generation, ...rest } of writes) {
@@ -75,6 +75,7 @@ export async function openEffects(
     async start(): Promise<void> {
       const held = await heldObjects(ATTEMPT, waking);
       const working = await work.attempts.recall(held, deps, stopping);
+      for (const { uid, address } of working) money.workBegun(uid, address);
       await recover(held, { ...waking, effects: runner, rearmTimers: timers.rearm });
       await work.deps.reports?.start();
       await work.deps.reports?.missLost(working, runner.workPending);

@@ -6,6 +6,7 @@ import { decodeObject } from '../src/api/encode.js';
 import type { ApiObject } from '../src/api/object.js';
 import { costCounter } from '../src/money/counters.js';
 import type { ActorsDeps } from './deps.js';
+import { openBegunWork } from './money/begun-work.js';
 import { showCredits } from './money/credits.js';
 import { sendMails } from './money/mails.js';
 import { sendNotices } from './money/notices.js';
@@ -24,7 +25,7 @@ export type MoneyPart = ReturnType<typeof openMoney>;
 export function openMoney(
   { ledger, clock, mail, observe, stopping }: ActorsDeps,
   { committer, router, read, runHistory }: Pick<ObjectsPart, 'committer' | 'router' | 'read' | 'runHistory'>,
-  { fundedTimes }: Pick<WorkPart, 'fundedTimes'>,
+  { attempts, fundedTimes }: Pick<WorkPart, 'attempts' | 'fundedTimes'>,
 ) {
   const { send } = router;
   const onProblem = (what: string) => (message: string) => observe.problem('the ledger', `${what}: ${message}`);
@@ -36,10 +37,16 @@ export function openMoney(
       return body !== undefined && wantsToBegin(decodeObject(body), uid);
     },
   });
+  const begun = openBegunWork({
+    ...{ attempts, read, ledger: committer.ledger, fund: fundedTimes.note },
+    monotonic: () => performance.now(),
+    onProblem: onProblem('work that has begun is not billed'),
+  });
   let running: Promise<unknown> = Promise.resolve();
   return {
     askCost: (org: string, uid: string): void => projection.ask({ org, counter: costCounter(uid) }),
     awaitMoney: waiting.add,
+    workBegun: begun.note,
     /** Begins; goes on until `stopping` is aborted. `caughtUp`: before that, work that has ended would be charged as if it ran. */
     start(caughtUp: Promise<void>): void {
       running = Promise.all([
@@ -61,6 +68,7 @@ export function openMoney(
           ),
         ),
         waiting.run(stopping),
+        begun.run(stopping),
         projection.run(stopping),
         sendNotices({ rows: ledger, send, onProblem: onProblem('Budgets are not told') }, stopping),
         showCredits({ rows: ledger, send, onProblem: onProblem('CreditGrants are not shown') }, stopping),

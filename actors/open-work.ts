@@ -70,7 +70,7 @@ export function openWork(deps: ActorsDeps, { read, router, nextChange }: Objects
     deps: {
       ...{ ...order, attempts, reports, deliver, tell: router.tell },
       fundedSeconds: fundedTimes.secondsOf,
-    } satisfies WorkDeps,
+    } satisfies Omit<WorkDeps, 'workBegun'>,
     attempts,
     tools,
     fundedTimes,

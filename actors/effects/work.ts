@@ -1,6 +1,7 @@
 /** The effects by which an Attempt drives the engine: StartWork, StopWork, RemoveWork. Idempotent by work id. */
 import { decodeObject } from '../../src/api/encode.js';
 import type { Address } from '../../src/api/address.js';
+import type { ApiObject } from '../../src/api/object.js';
 import type { ComputeEngine } from '../../src/engines/compute/contract/engine.js';
 import { mayStart } from '../../src/kinds/attempt/state.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
@@ -26,7 +27,9 @@ import {
 
 export interface WorkDeps extends WorkSpecDeps {
   /** How many seconds the work of this Attempt may go on when it begins now; undefined: without end. */
-  fundedSeconds(uid: string): number | undefined;
+  fundedSeconds(attempt: ApiObject): number | undefined;
+  /** The work of this Attempt begins, or is about to. */
+  workBegun(uid: string, address: Address): void;
   readonly inputs: Inputs;
   readonly kinds: readonly KindDefinition[];
   readonly engine: ComputeEngine | undefined;
@@ -47,9 +50,11 @@ export const startWorkEffect: LaterEffectDefinition<'StartWork', WorkDeps> = {
   pool: 'starts',
   laneOf,
   async run(row, effect, deps, { signal, pool }) {
-    if (!(await isWanted(row, deps))) return DONE;
+    const attempt = await wanted(row, deps);
+    if (attempt === undefined) return DONE;
     deps.attempts.begin(row.uid, row.address, effect.epoch);
-    return startWork(row, effect, deps, signal, pool);
+    deps.workBegun(row.uid, row.address);
+    return startWork(row, effect, attempt, deps, signal, pool);
   },
 };
 
@@ -78,16 +83,17 @@ export const removeWorkEffect: LaterEffectDefinition<'RemoveWork', WorkDeps> = {
 };
 
 /** Run again after a crash, a start may find an Attempt that has long had its end: its work must not begin anew (I8). */
-async function isWanted(row: StoredEffects, deps: Pick<WorkDeps, 'read'>): Promise<boolean> {
+async function wanted(row: StoredEffects, deps: Pick<WorkDeps, 'read'>): Promise<ApiObject | undefined> {
   const body = await deps.read(row.address);
   const own = body && decodeObject(body);
-  return own !== undefined && own.metadata.uid === row.uid && mayStart(own);
+  return own !== undefined && own.metadata.uid === row.uid && mayStart(own) ? own : undefined;
 }
 
 /** What comes from URLs is fetched in places of its own, before anything else of the start is looked up (`pools.ts`). */
 export async function startWork(
   row: StoredEffects,
   effect: EffectOf<'StartWork'>,
+  attempt: ApiObject,
   deps: WorkDeps,
   signal: AbortSignal,
   pool: PoolName,
@@ -121,7 +127,7 @@ export async function startWork(
       case 'Later':
         return retry(resolved.message);
       case 'Resolved': {
-        let spec = { ...resolved.spec, fundedSeconds: deps.fundedSeconds(row.uid) };
+        let spec = { ...resolved.spec, fundedSeconds: deps.fundedSeconds(attempt) };
         if (plan.notesImage === true && deps.engine.resolveImage !== undefined) {
           const image = await deps.engine.resolveImage(spec.image, spec.registryLogins, signal);
           if (image.outcome === 'Missing') return await failed(image.reason, image.message);
@@ -144,7 +150,7 @@ export async function startWork(
   } catch (error) {
     if (signal.reason !== OVERRULED) throw error;
     // Its start was carried out by an earlier process and it runs: then the stop is for the engine.
-    if (!(await isWanted(row, deps))) return DONE;
+    if ((await wanted(row, deps)) === undefined) return DONE;
     // The engine may have taken it at the last moment; the removal that follows this end comes after the stop.
     return failed('Stopped', 'stopped before the work began');
   }

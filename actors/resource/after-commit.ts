@@ -6,7 +6,7 @@
  */
 import type { Address } from '../../src/api/address.js';
 import type { LaterEffect } from '../../src/kinds/effect.js';
-import type { TimerWrite } from '../../storage/commit/request.js';
+import type { FundedHold, TimerWrite } from '../../storage/commit/request.js';
 import type { StoredEffects } from '../../storage/store.js';
 
 export interface AfterCommit {
@@ -16,8 +16,8 @@ export interface AfterCommit {
   volatile(address: Address, uid: string, messages: readonly LaterEffect[]): void;
   /** Arms and clears the timers whose rows this commit wrote or removed. */
   timers(address: Address, uid: string, writes: readonly TimerWrite[]): void;
-  /** The work of this Attempt is paid until then (ms); undefined: nothing limits it. Before the effects of the same commit. */
-  funded(uid: string, until: number | undefined): void;
+  /** How long the work of this Attempt is paid. Before the effects of the same commit. */
+  funded(uid: string, funded: FundedHold): void;
   /** Attempts that commits of this org have asked for and that are not made yet. */
   attemptsAsked(org: string): number;
 }
@@ -37,7 +37,7 @@ export function openAfterCommit(): AfterCommitSwitch {
     effects: (stored) => connected().effects(stored),
     volatile: (address, uid, messages) => connected().volatile(address, uid, messages),
     timers: (address, uid, writes) => connected().timers(address, uid, writes),
-    funded: (uid, until) => connected().funded(uid, until),
+    funded: (uid, funded) => connected().funded(uid, funded),
     attemptsAsked: (org) => connected().attemptsAsked(org),
   };
 }

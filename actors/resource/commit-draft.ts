@@ -35,7 +35,7 @@ export async function commitDraft(
   switch (result.outcome) {
     case 'Committed': {
       const { version, funded } = result;
-      if (funded !== undefined) deps.afterCommit.funded(uid, funded.until);
+      if (funded !== undefined) deps.afterCommit.funded(uid, funded);
       const { body } = request.write;
       deps.backlog.committed(self.address, wasActive, request.active);
       if (draft.gone) {

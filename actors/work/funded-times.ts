@@ -1,7 +1,9 @@
 /**
  * Sends the engine how long work is paid, so that work ends by itself should nobody renew its hold: the service may be away, or its database.
  * Work then has `graceMs` more, in which the service may come back. Work that nothing limits has no such end. The order of the work has the first
- * time, from the commit that began to bill it; each later commit and each renewal that bills it sends another.
+ * time: what its hold has lasts so long from its place on, and the commit that placed the hold said whether anything limits it. Where that is
+ * not known any more (the service has started again since), it counts as limited until the ledger says otherwise, a moment later. Whatever
+ * bills or renews the hold sends another time.
  *
  * I7: what such time costs beyond what is held is the service's, so there has to be an end to it.
  * I10: one entry for each piece of work until the engine has its time, AT_ONCE in a request, and the last time of MOST_KNOWN. A request that the
@@ -9,6 +11,9 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { ComputeEngine, FundedTime } from '../../src/engines/compute/contract/engine.js';
+import type { ApiObject } from '../../src/api/object.js';
+import { firstFundedUntil } from '../../src/kinds/attempt/billing.js';
+import type { FundedHold } from '../../storage/commit/request.js';
 import type { Clock } from '../../storage/store.js';
 import { tick } from '../money/ticker.js';
 import { workId, type Attempts } from './attempts.js';
@@ -16,7 +21,7 @@ import { workId, type Attempts } from './attempts.js';
 const EVERY_MS = 200;
 const AT_ONCE = 1_000;
 const ANSWER_MS = 10_000;
-/** An order follows the commit that bills its work within seconds. */
+/** An order follows the commit that places its hold soon, but where it waits for a place. */
 const MOST_KNOWN = 20_000;
 
 export interface FundedTimesDeps {
@@ -32,17 +37,19 @@ export interface FundedTimesDeps {
 type Until = number | undefined;
 
 export interface FundedTimes {
-  /** `uid` of the Attempt. */
+  /** What is billed of this Attempt is paid until then. */
   note(uid: string, until: Until): void;
-  /** How long work that begins now may go on, in seconds; undefined: without end, or nothing is known. */
-  secondsOf(uid: string): number | undefined;
+  /** As a commit of the Attempt with this uid has left it. */
+  committed(uid: string, funded: FundedHold): void;
+  /** How long the work of this Attempt, which has its place, may go on when it begins now, in seconds; undefined: without end. */
+  secondsOf(attempt: ApiObject): number | undefined;
   /** Goes on until `stopping` is aborted; resolves then. */
   run(stopping: AbortSignal): Promise<void>;
 }
 
 export function openFundedTimes({ engine, attempts, clock, graceMs, onProblem }: FundedTimesDeps): FundedTimes {
   const unsent = new Map<string, Until>();
-  const known = new LRUCache<string, { readonly until: Until }>({ max: MOST_KNOWN });
+  const known = new LRUCache<string, FundedHold>({ max: MOST_KNOWN });
 
   const secondsTo = (until: Until, now: number): number | undefined =>
     until === undefined ? undefined : Math.max(0, until + graceMs - now) / 1000;
@@ -62,13 +69,24 @@ export function openFundedTimes({ engine, attempts, clock, graceMs, onProblem }:
     }
   }
 
+  function note(uid: string, until: Until): void {
+    if (engine === undefined) return;
+    unsent.set(uid, until);
+    known.set(uid, { state: 'Billed', until });
+  }
+
   return {
-    note(uid, until) {
+    note,
+    committed(uid, funded) {
       if (engine === undefined) return;
-      unsent.set(uid, until);
-      known.set(uid, { until });
+      if (funded.state === 'Billed') note(uid, funded.until);
+      else known.set(uid, funded);
     },
-    secondsOf: (uid) => secondsTo(known.get(uid)?.until, clock()),
+    secondsOf(attempt) {
+      const funded = known.get(attempt.metadata.uid);
+      if (funded?.state === 'Billed') return secondsTo(funded.until, clock());
+      return funded?.limited === false ? undefined : secondsTo(firstFundedUntil(attempt), clock());
+    },
     async run(stopping) {
       if (engine === undefined) return;
       const problem = (message: string): void =>

@@ -125,7 +125,7 @@ function place(book: Book, operation: Extract<MoneyOperation, { op: 'Place' }>, 
   const begun = { billedMs: {}, accrued: '0', charged: [], coveredUSD: {} };
   const fundedIn = book.modeSequence;
   book.setHold(key, { key, owner, payer, terms, parts, sequence: 1, placedAt: now, fundedIn, ...begun });
-  return DONE;
+  return isLimited(book, { parts }) ? { outcome: 'Applied', limited: true } : DONE;
 }
 
 /** What costs nothing begins all the same. */
@@ -178,7 +178,7 @@ function renew(book: Book, hold: Hold, now: number): OperationResult {
   return { outcome: 'Applied', fundedUntil: fundedUntil(next), refusal, funding, limited: true };
 }
 
-function isLimited(book: Book, { parts }: Hold): true | undefined {
+function isLimited(book: Book, { parts }: Pick<Hold, 'parts'>): true | undefined {
   return parts.some(({ counter }) => availableOn(book, counter) !== undefined) || undefined;
 }
 

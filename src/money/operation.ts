@@ -120,7 +120,7 @@ export interface Applied {
   readonly outcome: 'Applied';
   /** Of the hold that it was about. Undefined: nothing is billed, it costs nothing, or it is released. */
   readonly fundedUntil?: number | undefined;
-  /** When it is billed or renewed: something limits what may be spent on it, so that more time than is funded must not be used. */
+  /** When it is placed, billed or renewed: something limits what may be spent on it, so that more time than is funded must not be used. */
   readonly limited?: true | undefined;
   /** Of a renewal that got nothing, or of a draw that got no more: what was held before stays, and is charged. */
   readonly refusal?: HoldRefusal | undefined;

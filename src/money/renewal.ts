@@ -5,6 +5,7 @@ import {
   billedMsOf,
   capacityIn,
   ceilTo,
+  firstAmount,
   hasMonthlyParts,
   MS_PER_HOUR,
   priceOf,
@@ -12,6 +13,7 @@ import {
   settledOf,
   type Hold,
   type Part,
+  type Terms,
 } from './hold.js';
 import { USD } from './usd.js';
 
@@ -78,6 +80,14 @@ export function fundedUntil(hold: Hold): number | undefined {
   // Time is charged in whole increments, so a part of one is not funded.
   const whole = Math.floor((billed + msFor(chargeable(hold, since))) / terms.incrementMs) * terms.incrementMs;
   return since + Math.max(0, whole - billed);
+}
+
+/** How long (ms) the first amount of these terms lasts, the reserve left out. Undefined: it costs nothing. */
+export function firstFundedMs(terms: Terms): number | undefined {
+  const rate = new USD(terms.rateUSDPerHour);
+  if (rate.isZero()) return undefined;
+  const ms = firstAmount(terms).minus(reserveOf(terms)).times(MS_PER_HOUR).wholeTimes(rate);
+  return Math.floor(ms / terms.incrementMs) * terms.incrementMs;
 }
 
 /** What can be charged from `since` on, this month and the next, at the rate of now. */

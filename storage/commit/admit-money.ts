@@ -64,7 +64,7 @@ export function admitMoney(
     const result = applyMember(book, request.money, now);
     if (result.outcome === 'NotApplied') refused.set(queued, refusalOf(result.refusal));
     else if (deleted) releaseAll(book, request.uid, now);
-    queued.funded = result.outcome === 'Applied' ? fundedBy(result.results) : undefined;
+    queued.funded = result.outcome === 'Applied' ? fundedBy(request.money.at(-1), result.results.at(-1)) : undefined;
     noteMaker(makers, book, mark, queued);
   }
   const results = new Map<QueuedLedger, readonly OperationResult[]>();
@@ -91,10 +91,12 @@ export function admitMoney(
   };
 }
 
-function fundedBy(results: readonly OperationResult[]): FundedHold | undefined {
-  const last = results.findLast((result) => result.outcome === 'Applied' && result.fundedUntil !== undefined);
-  if (last?.outcome !== 'Applied') return undefined;
-  return { until: last.limited === true ? last.fundedUntil : undefined };
+function fundedBy(last: MoneyOperation | undefined, result: OperationResult | undefined): FundedHold | undefined {
+  if (result?.outcome !== 'Applied') return undefined;
+  const limited = result.limited === true;
+  if (last?.op === 'Place') return { state: 'Placed', limited };
+  if (result.fundedUntil === undefined) return undefined;
+  return { state: 'Billed', until: limited ? result.fundedUntil : undefined };
 }
 
 /** Each by itself: a refused one does not fail its neighbours. */

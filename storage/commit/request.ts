@@ -84,14 +84,15 @@ export interface CommitRequest {
   readonly idempotency?: IdempotencyWrite | undefined;
 }
 
-/** Of a hold that is billed. */
-export interface FundedHold {
-  /** ms on Postgres's clock; undefined: nothing limits what may be spent on it. */
-  readonly until: number | undefined;
-}
+/** How long the hold of this object lasts. */
+export type FundedHold =
+  /** `limited`: something limits what may be spent on it. Its time begins with its billing. */
+  | { readonly state: 'Placed'; readonly limited: boolean }
+  /** `until`: ms on Postgres's clock; undefined: nothing limits what may be spent on it. */
+  | { readonly state: 'Billed'; readonly until: number | undefined };
 
 export type CommitResult =
-  /** `funded`: of the hold that its operations were about last. */
+  /** `funded`: of the hold that its last operation was about. */
   | { readonly outcome: 'Committed'; readonly version: number; readonly funded?: FundedHold | undefined }
   /** The object is not at the expected version, or gone: reload. */
   | { readonly outcome: 'Stale' }

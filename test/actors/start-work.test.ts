@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DONE, OVERRULED } from '../../actors/effects/outcome.js';
 import { startWork, type WorkDeps } from '../../actors/effects/work.js';
 import { fetchInputs, openInputs } from '../../actors/work/inputs.js';
-import { encodeObject } from '../../src/api/encode.js';
+import { decodeObject, encodeObject } from '../../src/api/encode.js';
 import { openDialer } from '../../src/engines/dialer/dialer.js';
 import { fetchUrl } from '../../src/engines/fetch/fetch.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
@@ -76,11 +76,26 @@ for (const [phase, told] of [
         },
         now: () => 0,
         fundedSeconds: () => undefined,
+        workBegun: () => undefined,
       } satisfies WorkDeps;
       const row = { version: 1, address: ATTEMPT, uid: 'u-attempt', effects: [EFFECT] };
-      const first = await startWork(row, EFFECT, deps, overrule.signal, 'starts');
+      const first = await startWork(
+        row,
+        EFFECT,
+        decodeObject(object('Attempt', 'u-attempt', phase)),
+        deps,
+        overrule.signal,
+        'starts',
+      );
       t.deepEqual(first, { outcome: 'Continue', pool: 'fetches' }, 'nothing is fetched in the place of a start');
-      const outcome = await startWork(row, EFFECT, deps, overrule.signal, 'fetches');
+      const outcome = await startWork(
+        row,
+        EFFECT,
+        decodeObject(object('Attempt', 'u-attempt', phase)),
+        deps,
+        overrule.signal,
+        'fetches',
+      );
       t.deepEqual(outcome, { outcome: 'Done' });
       t.deepEqual(reports, [...told]);
       t.is(started, 0);

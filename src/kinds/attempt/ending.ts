@@ -103,9 +103,10 @@ export function end(current: This, kept: AttemptPrivate, verdict: Verdict, time:
     ...(outputs !== undefined && outputs.length > 0 && { outputs }),
   };
   const effects: Effect[] = [...tellOwner(current, last, after)];
-  // The teardown begins here. The ledger hears of it with the proof of deletion, so that it costs no commit with money of its own.
   if (placed) effects.push(removeWork(current));
-  else effects.push(...releaseHold(current, time), stopWaiting());
+  else effects.push(stopWaiting());
+  // What had a place is billed with the proof that nothing of it is left.
+  if (kept.work === 'None') effects.push(...releaseHold(current, time));
   if (kept.stopping !== undefined) effects.push({ type: 'CancelTimer', timer: 'stop' });
   return { status: last, private: after, effects };
 }

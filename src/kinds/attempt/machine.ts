@@ -16,7 +16,7 @@ import type { Effect, LaterEffect } from '../effect.js';
 import type { ObjectMessage } from '../object-message.js';
 import type { Machine, Message, DecisionContext } from '../machine.js';
 import { LOCAL_OFFERING } from '../offering/local.js';
-import { bill, placeHold, startOf } from './billing.js';
+import { placeHold } from './billing.js';
 import { beginStop } from './stopping.js';
 import { endUnfunded, refuseFunding, restoreFunding } from './funding.js';
 import { GRACE_SECONDS, releasePlace, removeWork, startWork, stopWork, tellOwner, wantPlace } from './effects.js';
@@ -168,11 +168,7 @@ function granted(
     status: granting,
     private: after,
     finalizers: [...(metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER), WORK_FINALIZER],
-    effects: [
-      ...bill(current, startOf(current), context.now),
-      ...startWork(current),
-      ...tellOwner(current, granting, after),
-    ],
+    effects: [...startWork(current), ...tellOwner(current, granting, after)],
     volatile: wantPlace(current, true),
   });
 }

@@ -8,7 +8,7 @@ import type { DecisionContext } from '../machine.js';
 import type { WorkReport } from '../report.js';
 import type { Segment } from '../../money/hold.js';
 import { wantsProof } from './annotations.js';
-import { bill, releaseHold, startOf } from './billing.js';
+import { settleHold, startOf } from './billing.js';
 import { releasePlace, removeWork, tellOwner } from './effects.js';
 import {
   end,
@@ -96,8 +96,7 @@ function started(
     },
   };
   const after: AttemptPrivate = { ...kept, since: report.time, unrestored: report.unrestored };
-  const effects = [...bill(current, 'Running', report.time), ...tellOwner(current, running, after)];
-  return next({ status: running, private: after, effects });
+  return next({ status: running, private: after, effects: tellOwner(current, running, after) });
 }
 
 /**
@@ -149,8 +148,11 @@ function removed(current: This, kept: AttemptPrivate, time: number, activeSince:
     finalizers: (metadata.finalizers ?? []).filter((name) => name !== WORK_FINALIZER),
     effects: [
       ...ended.effects,
-      ...(hasEnded(before.phase) ? bill(current, 'Teardown', finished) : []),
-      ...releaseHold(current, time - away, coveredOf(current, after, time - away - finished)),
+      ...settleHold(current, status, {
+        teardownFrom: hasEnded(before.phase) ? finished : undefined,
+        until: time - away,
+        covered: coveredOf(current, after, time - away - finished),
+      }),
       ...release,
       ...proof,
     ],
@@ -170,7 +172,7 @@ function heard(kept: AttemptPrivate, ended: number, now: number): AttemptPrivate
 
 /** What the service's own fault has cost it: the start and the teardown of what was lost, and a teardown that it was away or late for. */
 function coveredOf(current: This, { lost }: AttemptPrivate, teardownMs: number): readonly Segment[] {
-  if (lost === true) return [startOf(current), 'Teardown'];
+  if (lost === true) return [startOf(current.object), 'Teardown'];
   return teardownMs > TEARDOWN_MS ? ['Teardown'] : [];
 }
 

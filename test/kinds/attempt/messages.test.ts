@@ -353,7 +353,7 @@ test('bringing up what replaces lost capacity is charged as Restore, and the ser
   ] as const) {
     const money = ({ effects }: Next) => effects.flatMap((one) => (one.type === 'Money' ? [one.operation] : []));
     const begun = decided(attemptKind, attempt('queued', { annotations: { ...annotations, ...more } }), hear(GRANT));
-    t.like(money(begun), [{ op: 'Bill', segment }]);
+    t.deepEqual(money(begun), [], 'no commit but the first and the last carries money');
     const report = { epoch: OF_EPOCH.epoch, time: NOW } as const;
     const lost = decided(attemptKind, begun, {
       type: 'Reported',
@@ -361,10 +361,43 @@ test('bringing up what replaces lost capacity is charged as Restore, and the ser
     });
     const gone = decided(attemptKind, lost, { type: 'Reported', report: { ...report, report: 'Removed' } });
     t.like(money(gone), [
-      { op: 'Bill', segment: 'Teardown' },
+      { op: 'Bill', segment, from: NOW },
+      { op: 'Bill', segment: 'Teardown', from: NOW },
       { op: 'Release', covered: [segment, 'Teardown'] },
     ]);
+    const silent = decided(attemptKind, begun, { type: 'Reported', report: { ...report, report: 'Removed' } });
+    t.like(
+      money(silent),
+      [
+        { op: 'Bill', segment, from: NOW },
+        { op: 'Release', covered: [segment, 'Teardown'] },
+      ],
+      'work that is gone without a word was lost as well, and is billed before its hold goes',
+    );
   }
+});
+
+test('the proof that nothing is left bills all of the life of an Attempt: from its place, its start and its end on', (t) => {
+  const annotations = {
+    ...termsAnnotations('pricebook=2026-01,offering=cpu-local,rate=1,increment=1s,minimum=0.00'),
+    ...payerAnnotations({ project: 'a', labels: {}, costs: [] }),
+  };
+  const money = ({ effects }: Next) => effects.flatMap((one) => (one.type === 'Money' ? [one.operation] : []));
+  const after = (ms: number) => ({ epoch: OF_EPOCH.epoch, time: NOW + ms });
+  const begun = decided(attemptKind, attempt('queued', { annotations }), hear(GRANT));
+  const started = decided(attemptKind, begun, { type: 'Reported', report: { ...after(200), report: 'Started' } });
+  const ended = decided(attemptKind, started, {
+    type: 'Reported',
+    report: { ...after(700), report: 'Exited', exitCode: 0, outOfMemory: false, outputs: [] },
+  });
+  const gone = decided(attemptKind, ended, { type: 'Reported', report: { ...after(900), report: 'Removed' } });
+  t.deepEqual([begun, started, ended].flatMap(money), []);
+  t.like(money(gone), [
+    { op: 'Bill', segment: 'Boot', from: NOW },
+    { op: 'Bill', segment: 'Running', from: NOW + 200 },
+    { op: 'Bill', segment: 'Teardown', from: NOW + 700 },
+    { op: 'Release', until: NOW + 900, covered: [] },
+  ]);
 });
 
 test('nothing more comes of an Attempt once it has ended and nothing is left of what it had', (t) => {
