@@ -5,7 +5,7 @@ import { amountOfHold, type Hold, type Part } from './hold.js';
 import type { HoldRefusal } from './operation.js';
 import { lateBudgets, lateCounters } from './late-budgets.js';
 import { countersOf } from './payer.js';
-import { FEW_UNITS, MANY_UNITS, neededFor, partsOf } from './renewal.js';
+import { FEW_UNITS, MANY_UNITS, needOf, partsOf } from './renewal.js';
 import { readUSD, showUSD, USD, ZERO } from './usd.js';
 
 /** All holders of a counter may together take one part in so many of what is free, where money is not plenty. */
@@ -75,32 +75,36 @@ export function renewedParts(book: Book, hold: Hold, now: number): Renewal {
   };
   const split = (amount: USD): readonly Part[] => partsOf(hold, amount, now, countersAt);
   const held = amountOfHold(hold);
-  const choices = hold.billing === undefined ? [split(held)] : choicesFor(book, hold, held, split);
-  const fitting = choices.find((choice) => fits(book, hold.parts, choice));
-  if (fitting !== undefined) return { outcome: 'Renewed', parts: fitting };
-
-  const least = choices.at(-1) ?? [];
+  const needed = needOf(hold);
+  let least: readonly Part[] = [];
+  for (const amount of hold.billing === undefined ? [held] : choicesFor(book, hold, held, needed, split)) {
+    least = split(amount);
+    if (fits(book, hold.parts, least)) return { outcome: 'Renewed', parts: least };
+  }
   const counter = tightest(book, hold.parts, least);
   const refusal = refusalOn(book, hold.key, counter, least);
   const late = new Set(lateCounters(lateBudgets(hold, [...book.budgets.values()]), now));
   const kept = [...hold.parts, ...split(held).filter((part) => late.has(part.counter))];
   if (hold.billing === undefined || !isOver(book, kept, late, countersAt(now)))
     return { outcome: 'Refused', parts: kept, counter, refusal };
-  const few = neededFor(hold, FEW_UNITS);
+  const few = needed(FEW_UNITS);
   if (hold.refusal === undefined && held.gt(few))
     return { outcome: 'Renewed', parts: atMost(kept, split(few)), squeezed: true };
-  return { outcome: 'Refused', parts: atMost(kept, split(neededFor(hold, 0))), counter, refusal };
+  return { outcome: 'Refused', parts: atMost(kept, split(needed(0))), counter, refusal };
 }
 
-function choicesFor(
+/** The amounts that a renewal tries, the largest first. The first one fits as a rule. */
+function* choicesFor(
   book: Book,
   hold: Hold,
   held: USD,
+  needed: (units: number) => USD,
   split: (amount: USD) => readonly Part[],
-): readonly (readonly Part[])[] {
-  const few = mostUnits(book, hold, split) ?? FEW_UNITS;
-  const one = neededFor(hold, 1);
-  return [split(neededFor(hold, few)), split(USD.max(one, held)), split(one)];
+): Generator<USD> {
+  yield needed(mostUnits(book, hold, needed, split) ?? FEW_UNITS);
+  const one = needed(1);
+  yield USD.max(one, held);
+  yield one;
 }
 
 /** Whether a Budget of now has less than nothing, with the parts on those that were made since. */
@@ -139,16 +143,29 @@ function budgetIn(counter: string): string | undefined {
 }
 
 /** The most units, up to many, that take no more than the hold's share of any counter. Undefined: not even few. */
-function mostUnits(book: Book, hold: Hold, split: (amount: USD) => readonly Part[]): number | undefined {
+function mostUnits(
+  book: Book,
+  hold: Hold,
+  needed: (units: number) => USD,
+  split: (amount: USD) => readonly Part[],
+): number | undefined {
   const most = new Map<string, USD | undefined>();
   const mostOn = (counter: string): USD | undefined => {
     if (!most.has(counter)) most.set(counter, shareOn(book, hold.parts, counter));
     return most.get(counter);
   };
-  const plenty = (units: number): boolean =>
-    split(neededFor(hold, units)).every(
-      ({ counter, amountUSD }) => amountUSD === '0' || (mostOn(counter)?.gte(readUSD(amountUSD)) ?? true),
+  const largest = split(needed(MANY_UNITS));
+  const [first] = largest;
+  // Where all of it counts in one month every part is the whole amount, of less as well: the tightest counter decides.
+  const whole = largest.every(({ amountUSD }) => amountUSD === first?.amountUSD);
+  const tightestShare = whole ? leastOf(largest.map(({ counter }) => mostOn(counter))) : undefined;
+  const plenty = (units: number): boolean => {
+    const amount = needed(units);
+    if (whole) return tightestShare === undefined || amount.isZero() || amount.lte(tightestShare);
+    return split(amount).every(
+      (part) => part.amountUSD === '0' || (mostOn(part.counter)?.gte(readUSD(part.amountUSD)) ?? true),
     );
+  };
   if (!plenty(FEW_UNITS)) return undefined;
   // What is needed grows with the units.
   let [enough, tooMany] = [FEW_UNITS, MANY_UNITS + 1];
@@ -158,6 +175,13 @@ function mostUnits(book: Book, hold: Hold, split: (amount: USD) => readonly Part
     else tooMany = middle;
   }
   return enough;
+}
+
+/** Undefined: there is none. */
+function leastOf(amounts: readonly (USD | undefined)[]): USD | undefined {
+  let least: USD | undefined;
+  for (const amount of amounts) if (amount !== undefined && (least === undefined || amount.lt(least))) least = amount;
+  return least;
 }
 
 /** The most that a hold takes of a counter where money is not plenty: what it has, and its share of what is free. Undefined: nothing limits it. */

@@ -151,6 +151,8 @@ export interface Book extends BookState {
   mark(): number;
   /** Takes back everything since the mark. */
   undo(mark: number): void;
+  /** Nothing of what was done so far will be taken back: forgets how, so that it does not stay in memory with what was there before. */
+  keep(): void;
 }
 
 export function openBook(state: BookState): Book {
@@ -256,6 +258,9 @@ export function openBook(state: BookState): Book {
     mark: () => undoes.length,
     undo(mark) {
       while (undoes.length > mark) undoes.pop()?.();
+    },
+    keep() {
+      undoes.length = 0;
     },
   };
 }

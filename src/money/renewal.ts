@@ -15,11 +15,13 @@ import {
   type Part,
   type Terms,
 } from './hold.js';
-import { USD } from './usd.js';
+import { readUSD, USD } from './usd.js';
 
 /** A renewal keeps so many units ahead, and up to the larger number when money is plenty. */
 export const FEW_UNITS = 2;
 export const MANY_UNITS = 60;
+/** A hold is renewed when it has half a unit left, and this much at least (ms): a restart of the service takes 20 s, and what is due then some more. */
+const LEAST_LEFT = 30_000;
 /** A refused renewal is tried again after this long (ms) if nothing has woken it before. */
 const TRY_AGAIN = 60_000;
 /** A squeezed hold is renewed after this long (ms): by then others of its Budget have given back what they do not need now. */
@@ -27,14 +29,19 @@ const OTHERS_GIVE_BACK = 2_000;
 /** Work that waits has its part of the next month so many units before this one ends. */
 const UNITS_BEFORE_END = 2;
 
-/** The whole amount that the hold needs for `units` more from `billing.since` on, reserve included. */
-export function neededFor(hold: Hold, units: number): USD {
+/** The whole amount that the hold needs for so many units more from `billing.since` on, reserve included. */
+export function needOf(hold: Hold): (units: number) => USD {
   const { billing, terms } = hold;
-  const rate = billing?.rateUSDPerHour ?? terms.rateUSDPerHour;
+  const rate = readUSD(billing?.rateUSDPerHour ?? terms.rateUSDPerHour);
   const billed = billedMsOf(hold);
-  const ahead = ceilTo(billed + units * terms.unitMs, terms.incrementMs) - billed;
-  const cost = new USD(rate).times(ahead).plus(hold.accrued).dividedBy(MS_PER_HOUR, 'Up');
-  return USD.max(cost, terms.minimumUSD).minus(settledOf(hold)).plus(reserveOf(terms, rate));
+  const accrued = new USD(hold.accrued);
+  const minimum = readUSD(terms.minimumUSD);
+  const beside = reserveOf(terms, billing?.rateUSDPerHour).minus(settledOf(hold));
+  return (units) => {
+    const ahead = ceilTo(billed + units * terms.unitMs, terms.incrementMs) - billed;
+    const cost = rate.times(ahead).plus(accrued).dividedBy(MS_PER_HOUR, 'Up');
+    return (cost.lt(minimum) ? minimum : cost).plus(beside);
+  };
 }
 
 /**
@@ -114,5 +121,6 @@ export function renewAt(hold: Hold, now: number): number | undefined {
   if (hold.squeezed === true) return now + OTHERS_GIVE_BACK;
   if (hold.refusal !== undefined) return now + TRY_AGAIN;
   const left = Math.max(0, until - now);
-  return now + Math.floor(left - Math.min(hold.terms.unitMs, left / 2));
+  const { unitMs } = hold.terms;
+  return now + Math.floor(left - Math.min(unitMs, Math.max(unitMs / 2, LEAST_LEFT), left / 2));
 }

@@ -66,6 +66,7 @@ export function admitMoney(
     else if (deleted) releaseAll(book, request.uid, now);
     queued.funded = result.outcome === 'Applied' ? fundedBy(request.money.at(-1), result.results.at(-1)) : undefined;
     noteMaker(makers, book, mark, queued);
+    book.keep();
   }
   const results = new Map<QueuedLedger, readonly OperationResult[]>();
   for (const ledger of ledgers) {
@@ -101,7 +102,11 @@ function fundedBy(last: MoneyOperation | undefined, result: OperationResult | un
 
 /** Each by itself: a refused one does not fail its neighbours. */
 function carryOut(book: Book, operations: readonly MoneyOperation[], now: number): readonly OperationResult[] {
-  return operations.map((operation) => applyOperation(book, operation, now));
+  return operations.map((operation) => {
+    const result = applyOperation(book, operation, now);
+    book.keep();
+    return result;
+  });
 }
 
 /** I7: no live work, no hold. */

@@ -3,7 +3,7 @@
  * key on a read connection; only the commit decides about money (I7).
  */
 import { amountOfHold } from '../../src/money/hold.js';
-import { neededFor } from '../../src/money/renewal.js';
+import { needOf } from '../../src/money/renewal.js';
 import { USD } from '../../src/money/usd.js';
 import type { Postgres, Statement } from '../postgres.js';
 import type { DueHold } from './due-holds.js';
@@ -55,7 +55,7 @@ export function openLimitedCounters(postgres: Postgres): LimitedCounters {
         const hold = holdOf(format, body);
         const { key, sequence, placedAt, owner, refusal } = hold;
         // Of the time when it was refused: what it has used since is missing as well.
-        const lacksUSD = USD.max(0, neededFor(hold, 1).minus(amountOfHold(hold))).toFixed();
+        const lacksUSD = USD.max(0, needOf(hold)(1).minus(amountOfHold(hold))).toFixed();
         return { org, counter: refusal?.counter ?? '', key, sequence, placedAt, owner, lacksUSD };
       });
     },

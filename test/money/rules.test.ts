@@ -38,7 +38,7 @@ test('an operation that no book could carry out is refused by what is wrong with
   for (const operation of right) t.notThrows(() => checkOperation(operation), JSON.stringify(operation));
 });
 
-test('a hold is renewed a unit before its money ends, or when half of that is over if it is less', (t) => {
+test('a hold is renewed half a unit before its money ends, or when half of that is over if it is less', (t) => {
   const s = begin(place('h'));
   s.at(NOON, bill('h', NOON));
   t.is(fundedUntil(s.hold('h')), NOON + MINUTE);
@@ -46,7 +46,15 @@ test('a hold is renewed a unit before its money ends, or when half of that is ov
   t.is(renewAt(s.hold('h'), NOON + 2 * HOUR), NOON + 2 * HOUR, 'at once when it is over');
   s.at(NOON, { op: 'Renew', key: 'h' });
   t.is(fundedUntil(s.hold('h')), NOON + HOUR, 'sixty units, since nothing limits it');
-  t.is(renewAt(s.hold('h'), NOON), NOON + HOUR - MINUTE);
+  t.is(renewAt(s.hold('h'), NOON), NOON + HOUR - MINUTE / 2);
+  const unit = (ms: number) => {
+    const one = begin(place('h', { terms: { ...TERMS, unitMs: ms } }), bill('h', NOON), { op: 'Renew', key: 'h' });
+    const until = fundedUntil(one.hold('h')) ?? 0;
+    return until - (renewAt(one.hold('h'), NOON) ?? 0);
+  };
+  t.is(unit(HOUR), HOUR / 2);
+  t.is(unit(MINUTE / 1.5), MINUTE / 2, 'long enough for the service to start again');
+  t.is(unit(MINUTE / 6), MINUTE / 6, 'never more than a unit');
 });
 
 test('a refused renewal is tried again after a minute, whether or not anything is billed', (t) => {
