@@ -141,13 +141,21 @@ export function countersIn(hold: Pick<Hold, 'parts'>, period: string): readonly 
 
 /** The most that can be charged in this month: a monthly Budget without a part in it leaves nothing. */
 export function capacityIn(hold: Pick<Hold, 'parts'>, period: string): USD {
+  // As a rule no part is of another month: then all of them count.
+  if (hold.parts.every(({ counter }) => countsIn(counter, period)))
+    return leastOf(hold.parts.map(({ amountUSD }) => amountUSD));
   const amounts = new Map(hold.parts.map(({ counter, amountUSD }) => [counter, amountUSD]));
   const counters = countersIn(hold, period);
   return leastOf(counters.map((counter) => amounts.get(counter) ?? '0'));
 }
 
+function countsIn(counter: string, period: string): boolean {
+  const name = parseCounter(counter);
+  return name.of !== 'Budget' || name.period === 'total' || name.period === period;
+}
+
 export function hasMonthlyParts(hold: Pick<Hold, 'parts'>): boolean {
-  return monthlyBudgets(hold).size > 0;
+  return hold.parts.some(({ counter }) => isOfMonth(counter));
 }
 
 export function ceilTo(ms: number, increment: number): number {

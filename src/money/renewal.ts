@@ -76,7 +76,7 @@ export function partsOf(
 export function fundedUntil(hold: Hold): number | undefined {
   const { billing, terms } = hold;
   if (billing === undefined) return undefined;
-  const rate = new USD(billing.rateUSDPerHour);
+  const rate = readUSD(billing.rateUSDPerHour);
   if (rate.isZero()) return undefined;
   const { since } = billing;
   const paid = settledOf(hold).minus(reserveOf(terms, billing.rateUSDPerHour));
