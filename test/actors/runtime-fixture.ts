@@ -1,4 +1,5 @@
 /** All actors over a real Postgres, with toy kinds, for the tests of the actors. */
+import { setMaxListeners } from 'node:events';
 import { openActors, type Actors } from '../../actors/open.js';
 import { serviceRequest } from '../../actors/caller.js';
 import type { WriteReply, WriteRequest } from '../../actors/resource-service.js';
@@ -70,6 +71,8 @@ export async function openRuntime(
 ): Promise<RuntimeFixture> {
   const store = await openStore({ url, seal: (_parts, plain) => plain, open: (_parts, sealed) => sealed });
   const stopping = new AbortController();
+  // As in the service: every wait of the leader listens to it.
+  setMaxListeners(0, stopping.signal);
   holders += 1;
   const lease = await store.acquire({ holder: `runtime-${holders}`, ttl: 2_000 }, stopping.signal);
   const crashes: RuntimeFixture['crashes'] = [];

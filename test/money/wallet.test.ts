@@ -79,7 +79,7 @@ test('a correction is posted where its use counts, once, gives back no more than
   t.like(s.book.postings.at(-1), { reason: 'Correction', period: '2026-11', owner: 'j', segment: 'Running' });
   t.is(correct('0.024', 'three').outcome, 'Applied');
   t.is(s.book.walletUSD.toFixed(), '-0.01');
-  t.like(s.at(NOON + MONTH, place('k')), { by: 'Wallet', availableUSD: '0.00', arrearsUSD: '0.005' });
+  t.like(s.at(NOON + MONTH, place('k')), { by: 'Wallet', availableUSD: '0.00', arrearsUSD: '0.01' });
   t.deepEqual(
     applyAfter(s.book, { op: 'Correct', posting: 'credit/f', amountUSD: '1', once: 'four' }, NOON),
     { outcome: 'Nothing', why: 'Gone' },
