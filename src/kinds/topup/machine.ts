@@ -2,6 +2,7 @@
  * The life of a TopUp: a page at the processor is made for it, or the saved card is charged; what the processor says of it is settled
  * (`settle.ts`). It is never changed or deleted. It ends as Failed only when the processor says that nobody can pay any more.
  */
+import { API_GROUP } from '../../brand.js';
 import { invalid } from '../../api/causes.js';
 import type { Cause } from '../../api/refusal.js';
 import { rfc3339 } from '../../api/time.js';
@@ -29,7 +30,7 @@ function create(here: Here, context: DecisionContext): Decided {
   const { spec } = here.object;
   const { base, pages } = context.endpoints ?? {};
   const causes = foreign(spec, [...new Set([base, pages].filter((url) => url !== undefined))]);
-  if (causes.length > 0) return refused(invalid({ kind: 'TopUp', name: here.address.name, group: 'api' }, causes));
+  if (causes.length > 0) return refused(invalid({ kind: 'TopUp', name: here.address.name, group: API_GROUP }, causes));
   const isCharge = spec.origin === 'AutoRecharge';
   const kept: TopUpPrivate = {
     token: Buffer.from(context.randomBytes(16)).toString('hex'),

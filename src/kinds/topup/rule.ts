@@ -43,7 +43,7 @@ export const topUpRule: OrgRule = async ({ before, after }, view) => {
       code: 'TopUpLimitReached',
       target,
       message: `${open} TopUps wait for their payment, and at most ${MOST_OPEN} may`,
-      fix: 'Pay one of them at its status.checkoutURL, or wait until one expires: they do an hour after they were made.',
+      fix: 'Pay one of them at its status.checkoutURL, or wait: an unpaid one expires an hour after it was made, and one with reason PaymentPending ends when its bank has settled.',
     };
   if (daily.gt(MOST_DAILY_USD))
     return {

@@ -2,19 +2,24 @@
 import { z } from 'zod';
 import { zTimestamp, zUsd } from '../../api/schema.js';
 import { conditionField } from '../shapes/status.js';
-import { isHttps } from '../shapes/sources.js';
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** The browser comes back to the console, or to a program on the customer's own machine. */
+/**
+ * The browser comes back to the console, or to a program on the customer's own machine. What browsers read into an address others may not (a
+ * backslash for a slash, one letter for another, a line break for nothing), so only plain ones are taken.
+ */
+const PLAIN = /^(https?):\/\/([a-z0-9.:[\]-]+)(?:[/?#][\x21-\x5b\x5d-\x7e]*)?$/i;
+
 function isReturnAddress(text: string): boolean {
-  if (isHttps(text)) return true;
-  try {
-    const url = new URL(text);
-    return url.protocol === 'http:' && LOOPBACK.has(url.hostname) && url.username === '' && url.password === '';
-  } catch {
-    return false;
-  }
+  const [, scheme = '', host = ''] = PLAIN.exec(text) ?? [];
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  if (url.protocol !== `${scheme.toLowerCase()}:` || url.username !== '' || url.password !== '') return false;
+  // The name that was written is the one that is meant.
+  const plain = host.toLowerCase().replace(/:\d*$/, '');
+  if (url.hostname !== plain) return false;
+  return url.protocol === 'https:' || LOOPBACK.has(url.hostname);
 }
 
 const returnAddress = z
@@ -48,7 +53,7 @@ export const topUpStatus = z.object({
   conditions: z.array(conditionField).optional().describe('Paid and Credited.'),
   creditedUSD: zUsd({ description: 'Credited to the wallet.' }).optional(),
   expirationTime: zTimestamp('When an unpaid checkout ends.').optional(),
-  invoicePDFURL: z.string().optional().describe('The invoice as PDF.'),
+  invoicePDFURL: z.string().optional().describe('The invoice, to print or to keep.'),
   paidTime: zTimestamp('When the payment was confirmed.').optional(),
   paymentIntent: z.string().optional().describe("The payment at the processor, by the processor's id."),
   paymentMethod: z

@@ -2,7 +2,7 @@
  * The life of an org's Wallet: it says when the balance is low or something is owed, buys credits by itself, and pauses new work while a
  * payment is disputed. The ledger alone knows the balance and refuses (I7); what the Wallet was told may be a second old.
  */
-import { USD } from '../../money/usd.js';
+import { showUSD, USD } from '../../money/usd.js';
 import type { Effect } from '../effect.js';
 import { emit } from '../events/emit.js';
 import type { Current, DecisionContext, Machine } from '../machine.js';
@@ -36,15 +36,16 @@ function shown(
 
 function withRecharge(
   { phase, low, owing, disputes }: WalletStatus,
-  { card, month, open, stopped }: WalletPrivate,
+  { card, month, open, ...why }: WalletPrivate,
 ): WalletStatus {
+  const stopped = why.stopped ?? why.limitReached;
   return {
     ...{ phase, low, owing },
     ...(disputes !== undefined && { disputes }),
     ...(card !== undefined && { card: { brand: card.brand, last4: card.last4 } }),
     ...(month !== undefined && {
       recharge: {
-        ...month,
+        ...{ month: month.month, usedUSD: showUSD(new USD(month.usedUSD)) },
         ...(open !== undefined && { topUp: open.name }),
         ...(stopped !== undefined && { stopped }),
       },
@@ -61,7 +62,7 @@ function update(here: Here, context: DecisionContext): Decided {
       fix: 'Pay a TopUp with spec.savePaymentMethod true, and let the card be kept on its page. Then change the wallet again.',
     });
   // What has failed is tried again, by the levels of now.
-  const { stopped: _, limitTold: __, ...rest } = kept;
+  const { stopped: _, limitTold: __, limitReached: ___, ...rest } = kept;
   return shown(here, rest, here.object.status, [{ type: 'AskBalance' }], context);
 }
 
@@ -99,7 +100,7 @@ function dispute(here: Here, { topUp, dispute: { id, state, amountUSD } }: Conte
   const about = `the payment of TopUp "${topUp}" over ${amountUSD} USD`;
   const effects: Effect[] = [
     state === 'Open'
-      ? emit('billing.dispute_opened', `${about} is disputed; new work is paused`)
+      ? emit('billing.dispute_opened', `${about} is disputed; until that is decided a prepaid wallet takes no new work`)
       : emit('billing.dispute_closed', `the dispute about ${about} was ${state === 'Won' ? 'won' : 'lost'}`),
   ];
   if (open.length > 0 !== before.length > 0)
@@ -148,7 +149,7 @@ function receive(here: Here, from: MessageSender, content: ObjectMessage, contex
     case 'ChildChanged': {
       if (from.address.name !== kept.open?.name || (content.phase !== 'Succeeded' && content.phase !== 'Failed'))
         return IGNORED;
-      const failure = content.phase === 'Failed' ? 'the card was not charged; the TopUp says why' : undefined;
+      const failure = content.phase === 'Failed' ? 'it was not paid, its conditions say why' : undefined;
       const { private: after, effects } = recharged(kept, failure);
       // The ledger has the credits now, and says whether that is still below.
       const known = { ...after, belowRecharge: failure !== undefined && after.belowRecharge };

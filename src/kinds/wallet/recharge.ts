@@ -28,7 +28,10 @@ export function recharge(spec: WalletSpec, kept: WalletPrivate, now: number, cha
   if (after.gt(monthlyLimitUSD)) return limitReached(kept, month, used, monthlyLimitUSD, now);
   const name = `recharge-${month}-${chance()}`;
   return {
-    private: { ...kept, month: { month, usedUSD: after.toFixed() }, open: { name, month, amountUSD } },
+    private: {
+      ...{ ...kept, limitReached: undefined },
+      ...{ month: { month, usedUSD: after.toFixed() }, open: { name, month, amountUSD } },
+    },
     effects: [{ type: 'CreateChild', kind: 'TopUp', name, spec: { amountUSD, origin: 'AutoRecharge' } }],
   };
 }
@@ -38,7 +41,7 @@ function limitReached(kept: WalletPrivate, month: string, used: USD, limitUSD: s
   if (kept.limitTold === month) return { private: kept, effects: [] };
   const message = `${showUSD(used)} USD were bought in ${month}, and one more purchase would pass the limit of ${limitUSD} USD`;
   return {
-    private: { ...kept, limitTold: month },
+    private: { ...kept, limitTold: month, limitReached: message },
     effects: [
       emit('billing.auto_recharge_failed', message),
       { type: 'ArmTimer', timer: NEXT_MONTH, at: periodEnd(now) },
@@ -62,7 +65,7 @@ export function recharged(kept: WalletPrivate, failure: string | undefined): Rec
       ? { ...month, usedUSD: USD.max(0, new USD(month.usedUSD).minus(open.amountUSD)).toFixed() }
       : month;
   return {
-    private: { ...rest, month: back, stopped: failure },
+    private: { ...rest, month: back, stopped: `TopUp "${open.name}": ${failure}` },
     effects: [
       emit(
         'billing.auto_recharge_failed',

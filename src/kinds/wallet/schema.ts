@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { zUsd } from '../../api/schema.js';
 import { addIssue, rules } from '../shapes/rules.js';
-import { USD } from '../../money/usd.js';
+import { parseUsd } from '../../api/usd.js';
 
 /** Switched on, it needs all of them. */
 function complete({
@@ -17,8 +17,11 @@ function complete({
   const { enabled, amountUSD, monthlyLimitUSD } = value;
   if (enabled)
     for (const field of ['belowUSD', 'amountUSD', 'monthlyLimitUSD'] as const)
-      if (value[field] === undefined) addIssue(issues, [field], 'is required while enabled is true');
-  if (amountUSD !== undefined && monthlyLimitUSD !== undefined && new USD(amountUSD).gt(monthlyLimitUSD))
+      if (value[field] === undefined)
+        addIssue(issues, [field], 'is required while enabled is true', 'FieldValueRequired');
+  // Rules are held where a field has a bad value as well.
+  const [amount, limit] = [parseUsd(amountUSD ?? ''), parseUsd(monthlyLimitUSD ?? '')];
+  if (amount !== undefined && limit !== undefined && amount.gt(limit))
     addIssue(issues, ['monthlyLimitUSD'], 'must be at least amountUSD, or nothing is ever bought');
 }
 

@@ -11,6 +11,8 @@ export interface WalletPrivate {
   readonly month?: { readonly month: string; readonly usedUSD: string } | undefined;
   /** Month whose limit was told of. */
   readonly limitTold?: string | undefined;
+  /** Why the month's limit left no room for one more purchase. */
+  readonly limitReached?: string | undefined;
   /** Why nothing more is bought. */
   readonly stopped?: string | undefined;
   /** When it was last told that storage is full (ms). */
