@@ -10,6 +10,7 @@ import { migrate } from '../../storage/migrate.js';
 import { openTestCheckouts, type TestCheckouts } from '../../storage/payments/test-checkouts.js';
 import { openPostgres, type Postgres } from '../../storage/postgres.js';
 import { openTestDatabase } from '../support/postgres.js';
+import type { Bench } from './contract.js';
 
 export const never = new AbortController().signal;
 setMaxListeners(0, never);
@@ -74,6 +75,37 @@ export async function openTestBench(
       const known = await processor.read(purchase, { type: 'Checkout', id }, amountUSD, never);
       if (known.outcome !== 'Known') throw new Error(`the purchase is ${known.outcome}`);
       return known.payment;
+    },
+  };
+}
+
+/** The same processor, as the contract has it. It cannot fail a refund, and declines cards by the amount alone. */
+export async function openContractBench(): Promise<Bench> {
+  const ends: (() => unknown)[] = [];
+  const bench = await openTestBench({ teardown: (end) => void ends.unshift(end) });
+  const act = async (page: string, action: DeskAction['action'], saveCard?: boolean): Promise<void> => {
+    const { outcome } = await bench.act(page, action, saveCard);
+    if (outcome !== 'Done') throw new Error(`${action} at ${page} is ${outcome}`);
+  };
+  return {
+    processor: bench.processor,
+    payer: {
+      // Whether a card is kept, the page decides.
+      pay: (page, way) => act(page, way === 'Card' ? 'Pay' : 'PayByBank', true),
+      decline: (page) => act(page, 'Decline'),
+      bankPays: (page) => act(page, 'BankPays'),
+      bankRefuses: (page) => act(page, 'BankRefuses'),
+      dispute: (page) => act(page, 'Dispute'),
+      winDispute: (page) => act(page, 'WinDispute'),
+      loseDispute: (page) => act(page, 'LoseDispute'),
+      async expire(page) {
+        const { expires = 0 } = (await bench.rows.find(page)) ?? {};
+        bench.pass(Math.max(0, expires - bench.now()));
+      },
+    },
+    now: bench.now,
+    async close() {
+      for (const end of ends) await end();
     },
   };
 }

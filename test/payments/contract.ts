@@ -137,11 +137,12 @@ export async function collect(
   throw new Error('the changes have no end');
 }
 
-/** A card that was kept at a page. */
-async function savedCard(bench: Bench): Promise<SavedCard> {
-  const { card } = await paidOf(bench, await paidPage(bench, { saveCard: true }));
+/** A card that was kept at a page, and the org whose it is: no other one charges it. */
+async function savedCard(bench: Bench): Promise<{ readonly card: SavedCard; readonly org: string }> {
+  const opened = await paidPage(bench, { saveCard: true });
+  const { card } = await paidOf(bench, opened);
   if (card === undefined) throw new Error('the card was not kept');
-  return card;
+  return { card, org: opened.purchase.org };
 }
 
 async function disputeStates(bench: Bench, opened: Opened): Promise<readonly (readonly [string, string])[]> {
@@ -322,9 +323,9 @@ const CASES: readonly Case[] = [
   {
     title: 'a card that was kept is charged again, once for a key, and what was charged is paid back as any payment',
     async run(t, bench) {
-      const card = await savedCard(bench);
+      const { card, org } = await savedCard(bench);
       t.regex(card.last4, /^\d{4}$/);
-      const purchase = newPurchase();
+      const purchase = { ...newPurchase(), org };
       const ask = { purchase, key: `topup/${purchase.uid}`, amountUSD: '40.00', card };
       const charged = await bench.processor.charge(ask, signal());
       t.deepEqual(await bench.processor.charge(ask, signal()), charged);
@@ -343,9 +344,9 @@ const CASES: readonly Case[] = [
     title: 'a card that the bank declines is Declined for good, with words for the customer',
     needs: 'refusesCards',
     async run(t, bench) {
-      const card = await savedCard(bench);
+      const { card, org } = await savedCard(bench);
       await bench.payer.refuseCard?.(card);
-      const purchase = newPurchase();
+      const purchase = { ...newPurchase(), org };
       const ask = { purchase, key: `topup/${purchase.uid}`, amountUSD: '40.00', card };
       const declined = await bench.processor.charge(ask, signal());
       t.is(declined.outcome, 'Declined');

@@ -3,9 +3,12 @@ import test from 'ava';
 import type { SavedCard } from '../../src/kinds/topup/payment.js';
 import { openTestProcessor } from '../../src/engines/payments/test/open-processor.js';
 import { refuse } from '../../src/api/refusal.js';
-import { HOUR, never, openTestBench, PURCHASE, type TestBench } from './bench.js';
+import { HOUR, never, openContractBench, openTestBench, PURCHASE, type TestBench } from './bench.js';
+import { testContract } from './contract.js';
 
 const BASE = 'https://troupe.test';
+
+testContract('Test', { failsRefunds: false, refusesCards: false }, openContractBench);
 
 /** A page that was paid, by its request and id. */
 async function openPaid(bench: TestBench, saveCard = false) {
@@ -23,7 +26,7 @@ async function openPaid(bench: TestBench, saveCard = false) {
   return { request, id: opened.id, refund, read };
 }
 
-test('one key opens one page, also at once, after its end and once it is paid', async (t) => {
+test('one key opens one page at once, and after its end', async (t) => {
   const bench = await openTestBench(t);
   const request = bench.request();
   const open = () => bench.processor.openCheckout(request, never);
@@ -33,12 +36,8 @@ test('one key opens one page, also at once, after its end and once it is paid', 
   t.is(first.url, `${BASE}/checkout/${first.id}`);
   t.is(first.expires, request.expires);
   for (const other of others) t.deepEqual(other, first);
-  await bench.act(first.id, 'Pay');
-  t.deepEqual(await open(), first);
   bench.pass(2 * HOUR);
   t.deepEqual(await open(), first);
-  const more = await bench.processor.openCheckout(bench.request(), never);
-  t.not(more.outcome === 'Opened' && more.id, first.id);
 });
 
 test('a key that was used for another amount or TopUp is refused, and another org may have the same one', async (t) => {
@@ -60,14 +59,11 @@ test('a page that would end at once is not made', async (t) => {
   t.is(rows.length, 0);
 });
 
-test('a page is open until it is paid, also after a decline, and says what paid it', async (t) => {
+test('a payment says what paid it, when, and where its papers are', async (t) => {
   const bench = await openTestBench(t);
   const request = bench.request();
   const opened = await bench.processor.openCheckout(request, never);
   if (opened.outcome !== 'Opened') return t.fail();
-  t.deepEqual(await bench.read(opened.id, request), { state: 'Open' });
-  await bench.act(opened.id, 'Decline');
-  t.deepEqual(await bench.read(opened.id, request), { state: 'Open' });
   bench.pass(5_000);
   await bench.act(opened.id, 'Pay');
   const payment = await bench.read(opened.id, request);
@@ -80,29 +76,22 @@ test('a page is open until it is paid, also after a decline, and says what paid 
   });
 });
 
-test('a bank pays or refuses later, and a page that nobody paid expires', async (t) => {
+test('a bank that was asked in time pays after the end of the page, and names no card', async (t) => {
   const bench = await openTestBench(t);
   const request = bench.request();
-  const [paid, refused, left] = [await bench.open(), await bench.open(), await bench.open()];
-  for (const id of [paid, refused]) await bench.act(id, 'PayByBank');
-  t.deepEqual(await bench.read(paid, request), { state: 'Pending' });
+  const id = await bench.open();
+  await bench.act(id, 'PayByBank');
   bench.pass(2 * HOUR);
-  await bench.act(paid, 'BankPays');
-  await bench.act(refused, 'BankRefuses');
-  const payment = await bench.read(paid, request);
+  t.deepEqual(await bench.read(id, request), { state: 'Pending' });
+  await bench.act(id, 'BankPays');
+  const payment = await bench.read(id, request);
   t.true(payment.state === 'Paid' && payment.method === undefined);
-  t.is((await bench.read(refused, request)).state, 'Failed');
-  t.deepEqual(await bench.read(left, request), { state: 'Expired' });
 });
 
-test('a purchase is absent for another TopUp, org or source, and a wrong amount is a mismatch', async (t) => {
+test('a purchase is absent by another source, and a wrong amount is a mismatch', async (t) => {
   const bench = await openTestBench(t);
   const { id, read } = await openPaid(bench);
   const source = { type: 'Checkout', id } as const;
-  for (const other of [{ org: 'globex' }, { name: 'second' }, { uid: 'uid-second' }]) {
-    const known = await bench.processor.read({ ...PURCHASE, ...other }, source, '20.00', never);
-    t.deepEqual(known, { outcome: 'Absent' });
-  }
   const { payment } = await read();
   for (const wrong of [
     { type: 'Charge', id } as const,
@@ -115,50 +104,31 @@ test('a purchase is absent for another TopUp, org or source, and a wrong amount 
   t.true((await bench.processor.read(PURCHASE, source, '20', never)).outcome === 'Known');
 });
 
-test('a payment is paid back in parts and whole, not beyond, and once for each key', async (t) => {
+test('a key pays back one amount, more than zero, and each refund is a credit note of its time', async (t) => {
   const bench = await openTestBench(t);
-  const { refund, read, id } = await openPaid(bench);
-  const first = await refund('a', '5.50');
+  const { refund, id } = await openPaid(bench);
+  t.is((await refund('a', '5.50')).outcome, 'Refunded');
   bench.pass(1_000);
-  t.deepEqual(await refund('a', '5.50'), first, 'the same key pays back once');
-  t.is((await refund('a', '6.00')).outcome, 'Refused', 'and for one amount');
-  t.is((await refund('b', '14.51')).outcome, 'Refused');
+  t.is((await refund('a', '6.00')).outcome, 'Refused');
   t.is((await refund('b', '0.00')).outcome, 'Refused');
   t.is((await refund('b', '14.50')).outcome, 'Refunded');
-  t.is((await refund('c', '0.01')).outcome, 'Refused');
-  const payment = await read();
-  t.deepEqual(
-    payment.refunds.map(({ amountUSD, state }) => `${state} ${amountUSD}`),
-    ['Succeeded 5.50', 'Succeeded 14.50'],
-  );
-  t.is(payment.amountUSD, '20.00', 'what was paid stays as it was');
   const notes = (await bench.desk.find(id))?.creditNotes ?? [];
   t.deepEqual(
     notes.map(({ time }) => bench.now() - time),
     [1_000, 0],
   );
-  const unpaid = await bench.open();
-  const source = { type: 'Checkout', id: unpaid } as const;
-  const none = await bench.processor.refund({ purchase: PURCHASE, source, key: 'd', amountUSD: '1.00' }, never);
-  t.is(none.outcome, 'Refused');
-  const theirs = { purchase: { ...PURCHASE, org: 'globex' }, source: { type: 'Checkout', id } as const };
-  t.is((await bench.processor.refund({ ...theirs, key: 'e', amountUSD: '1.00' }, never)).outcome, 'Refused');
 });
 
-test('a dispute is of what was not paid back, is decided, and may be won after it was lost', async (t) => {
+test('a dispute is of what was not paid back, and nothing is paid back before it is won', async (t) => {
   const bench = await openTestBench(t);
   const { refund, read, id } = await openPaid(bench);
   await refund('a', '5.00');
   await bench.act(id, 'Dispute');
-  const open = (await read()).disputes;
-  t.is(open.length, 1);
-  t.like(open[0], { amountUSD: '15.00', state: 'Open' });
+  t.is((await read()).disputes[0]?.amountUSD, '15.00');
   t.is((await refund('b', '1.00')).outcome, 'Refused', 'its bank decides first');
   await bench.act(id, 'LoseDispute');
-  t.like((await read()).disputes, [{ id: open[0]?.id, amountUSD: '15.00', state: 'Lost' }]);
   t.is((await refund('b', '1.00')).outcome, 'Refused', 'the payer has it already');
   await bench.act(id, 'WinDispute');
-  t.like((await read()).disputes, [{ id: open[0]?.id, amountUSD: '15.00', state: 'Won' }]);
   t.is((await refund('b', '15.00')).outcome, 'Refunded');
   t.is((await bench.act(id, 'Dispute')).outcome, 'NotNow', 'a payment is disputed once');
 });
@@ -184,11 +154,9 @@ test('a card is saved when the payer agrees on a page that asks, and pays again 
   const source = { type: 'Charge', id: charged.payment } as const;
   const known = await bench.processor.read(again, source, '7.00', never);
   if (known.outcome !== 'Known' || known.payment.state !== 'Paid') return t.fail();
-  t.like(known.payment, { payment: charged.payment, amountUSD: '7.00', card: undefined });
+  t.is(known.payment.card, undefined);
   const paper = /checkout\/([\w-]{43})\/invoice$/.exec(known.payment.invoiceURL ?? '')?.[1] ?? '';
   t.is((await bench.desk.find(paper))?.invoice, 3, 'no number was left out');
-  const refunded = await bench.processor.refund({ purchase: again, source, key: 'r', amountUSD: '7.00' }, never);
-  t.is(refunded.outcome, 'Refunded');
   const charge = (more: { amountUSD?: string; card?: SavedCard; key: string; org?: string }) =>
     bench.processor.charge({ ...request, ...more, purchase: { ...again, org: more.org ?? 'acme' } }, never);
   t.is((await charge({ key: 'd', amountUSD: '7.13' })).outcome, 'Declined');
