@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { readPidFile } from '../../src/app/postgres/pid-file.js';
-import { listAt, numberAt, objectOf, textAt, valueAt, type Client } from '../e2e/client.js';
+import { listAt, objectOf, textAt, valueAt, type Client } from '../e2e/client.js';
 import { startRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { openWatcher, type Watcher } from '../e2e/watcher.js';
@@ -21,6 +21,7 @@ import { sh } from '../jobs/jobs.js';
 import { SWEEPS } from '../parents/parents.js';
 import { SANDBOXES } from '../sandboxes/sandboxes.js';
 import { chanceFrom } from './chance.js';
+import { findingsOf } from './findings.js';
 import { openLedgerWitness, type LedgerWitness } from './ledger-witness.js';
 import { BUDGETS, FIRST_HOLD_USD, JOBS, ONE_CPU, openSpenders, writePrices, type Spenders } from './money.js';
 import { isOver } from './parents.js';
@@ -60,24 +61,6 @@ async function strike(service: Running, weapon: Weapon): Promise<void> {
   if (killed === undefined) return;
   await killed;
   await service.start();
-}
-
-/** What the service's own auditor finds. */
-async function findings(service: Running): Promise<readonly unknown[]> {
-  const client = service.client();
-  const timeOf = (view: unknown): string => textAt(view, 'lastPass', 'startTime');
-  const before = await until('the ledger is there', async () => {
-    const { status, body } = await client.get('/ops/v1/ledger');
-    return status === 200 && { time: timeOf(body) };
-  });
-  const look = async (): Promise<unknown> => {
-    const view = (await client.get('/ops/v1/ledger')).body;
-    if (timeOf(view) !== before.time) return valueAt(view, 'running') === false && view;
-    await client.post('/ops/v1/ledger/audits', {});
-    return false;
-  };
-  const after = await until('a pass has ended', look, PATIENCE_MS);
-  return [...listAt(after, 'findings'), ...(numberAt(after, 'lastPass', 'unread') > 0 ? ['an org was not read'] : [])];
 }
 
 /** Of each Job, what it said of its cost after it had said that this is final. */
@@ -164,7 +147,7 @@ test.serial(
       let resting: readonly string[] = [];
       const empty = async (): Promise<boolean> => (resting = await witness.resting()).length === 0;
       await until('nothing at rest holds money', empty).catch(() => t.deepEqual(resting, [], when));
-      t.deepEqual(await findings(service), [], `the auditor, ${when}`);
+      t.deepEqual(await findingsOf(service), [], `the auditor, ${when}`);
     };
 
     const stop = new AbortController();

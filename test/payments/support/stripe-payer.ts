@@ -10,7 +10,7 @@ export interface Payer {
   bankFails(session: string): void;
   expire(session: string): void;
   /** The whole payment, or `amount` cents of it. Answers the dispute's id. */
-  dispute(intent: string, status?: string): string;
+  dispute(intent: string, status?: string, amount?: number): string;
   setDispute(dispute: string, status: string): void;
   refundFails(refund: string): void;
   refundByHand(intent: string, amount: number): string;
@@ -87,7 +87,7 @@ export function openPayer(account: Account): Payer {
       session.url = null;
       emit('checkout.session.expired', session);
     },
-    dispute(id, status = 'needs_response') {
+    dispute(id, status = 'needs_response', amount) {
       const intent = need(intents, id);
       const charge = need(charges, intent.latest_charge);
       charge.disputed = true;
@@ -95,7 +95,7 @@ export function openPayer(account: Account): Payer {
         balance_transactions: [],
         ...{ id: account.id('du'), object: 'dispute' as const, created: account.now() },
         ...{
-          amount: charge.amount,
+          amount: amount ?? charge.amount,
           currency: charge.currency,
           payment_intent: id,
           charge: charge.id,

@@ -57,6 +57,10 @@ export interface StripeServer extends Payer {
   readonly seen: readonly Seen[];
   /** The next `times` requests to paths that begin so, after `skip` of them. */
   fail(path: string, fault: Fault, times?: number, skip?: number): void;
+  /** Nothing fails any more, but for what fails already. */
+  mend(): void;
+  /** Calls `act` once, when the next request to a path that begins so has taken effect, and before its answer is sent. */
+  atNext(path: string, act: () => void): void;
   /** ms. */
   now(): number;
   advance(ms: number): void;
@@ -84,6 +88,12 @@ export async function openStripeServer(mode: 'test' | 'live' = 'test'): Promise<
   const keys = openIdempotencyKeys();
   const seen: Seen[] = [];
   const faults: { readonly path: string; readonly fault: Fault; times: number; skip: number }[] = [];
+  const acts: { readonly path: string; readonly act: () => void }[] = [];
+
+  function actAt(path: string): void {
+    const index = acts.findIndex((entry) => path.startsWith(entry.path));
+    if (index >= 0) for (const { act } of acts.splice(index, 1)) act();
+  }
 
   function takeFault(path: string): Fault | undefined {
     const found = faults.find((entry) => path.startsWith(entry.path) && entry.times > 0);
@@ -145,6 +155,7 @@ export async function openStripeServer(mode: 'test' | 'live' = 'test'): Promise<
     const before = beforeEffect(fault);
     if (before !== undefined) return send(before.status, before.body);
     const replied = execute(request, fault);
+    actAt(url);
     switch (fault) {
       case 'FailAfter':
         return send(502, 'bad gateway', 'text/plain');
@@ -181,6 +192,8 @@ export async function openStripeServer(mode: 'test' | 'live' = 'test'): Promise<
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     ...{ account, secretKey, webhookSecret: WEBHOOK_SECRET, seen, now, sign },
     fail: (path, fault, times = 1, skip = 0) => void faults.push({ path, fault, times, skip }),
+    mend: () => void faults.splice(0),
+    atNext: (path, act) => void acts.push({ path, act }),
     advance: (ms) => void (offset += ms),
     hanging: () => hanging,
     accept: (key = secretKey) => void (accepted = key),
