@@ -1,7 +1,7 @@
 /**
  * Carries out what a TopUp asks of its payment processor: OpenCheckout, ChargeCard, LookAtPayment. Each is idempotent by a key that was made
  * before the call (the TopUp's uid and the number of the try), so a crash between the call and the note of its answer makes no second page
- * and charges no card twice.
+ * and charges no card twice. All that is said under a key is kept before it is said, the card too: a key with another card is no repeat.
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
@@ -62,13 +62,19 @@ export const openCheckoutEffect: LaterEffectDefinition<'OpenCheckout', Processor
 export const chargeCardEffect: LaterEffectDefinition<'ChargeCard', ProcessorEffectDeps> = {
   pool: 'fetches',
   laneOf,
-  async run(row, { amountUSD }, deps, { signal }) {
+  async run(row, { amountUSD, card }, deps, { signal }) {
     const { processor, tell } = deps;
     if (processor === undefined) return retry(NOT_CONFIGURED);
     if (!(await isWaiting(row, deps))) return DONE;
     const answer = (message: ObjectMessage): Promise<EffectOutcome> => tell(row, row.address, row.uid, message);
-    const card = await savedCard(row.address.org, deps);
-    if (card === undefined) return answer({ type: 'PaymentRefused', message: 'no card is saved' });
+    if (card === undefined) {
+      const saved = await savedCard(row.address.org, deps);
+      return answer(
+        saved === undefined
+          ? { type: 'PaymentRefused', message: 'no card is saved' }
+          : { type: 'CardChosen', card: saved },
+      );
+    }
     const request = { purchase: purchaseOf(row), key: `topup/${row.uid}`, amountUSD, card };
     const outcome = await processor.charge(request, signal);
     switch (outcome.outcome) {

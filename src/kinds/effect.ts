@@ -11,7 +11,7 @@
  */
 import type { Address } from '../api/address.js';
 import type { ObjectMessage } from './object-message.js';
-import type { PaymentSource } from './topup/payment.js';
+import type { PaymentSource, SavedCard } from './topup/payment.js';
 import type { MoneyOperation } from '../money/operation.js';
 import type { Payer } from '../money/payer.js';
 
@@ -137,8 +137,11 @@ export type LaterEffect =
       readonly saveCard: boolean;
       readonly token: string;
     }
-  /** Charge the card that the org has saved; `CardCharged` or `CardDeclined` follows. */
-  | { readonly type: 'ChargeCard'; readonly amountUSD: string }
+  /**
+   * Charge this card; `CardCharged` or `PaymentRefused` follows. Without one, the card that the org has saved is looked up and nothing is
+   * charged; `CardChosen` or `PaymentRefused` follows.
+   */
+  | { readonly type: 'ChargeCard'; readonly amountUSD: string; readonly card?: SavedCard | undefined }
   /** Ask the processor how this TopUp stands; `PaymentChanged` follows. */
   | { readonly type: 'LookAtPayment'; readonly source: PaymentSource; readonly amountUSD: string }
   /** Tell this Wallet its balance, whatever it knows: it has other levels now, or waits for what it has bought. */

@@ -267,6 +267,8 @@ export type ObjectMessage =
   | { readonly type: 'CheckoutTooLate'; readonly attempt: number }
   /** Payments → TopUp: no page will be made, or the saved card is not charged, and why. */
   | { readonly type: 'PaymentRefused'; readonly message: string }
+  /** Payments → TopUp: this is the saved card; it is charged when the TopUp has kept it. */
+  | { readonly type: 'CardChosen'; readonly card: SavedCard }
   /** Payments → TopUp: the charge of the saved card was begun. */
   | { readonly type: 'CardCharged'; readonly payment: string }
   /** Payments → TopUp: how it stands at its processor, by a read that began after all others that were told before. */

@@ -56,10 +56,10 @@ function foreign(spec: TopUpSpec, own: readonly string[]): readonly Cause[] {
   });
 }
 
-function ask({ object: { spec } }: Here, { attempt, expires, token }: TopUpPrivate): Effect {
+function ask({ object: { spec } }: Here, { attempt, expires, token, card }: TopUpPrivate): Effect {
   const { amountUSD, savePaymentMethod: saveCard = false } = spec;
   return spec.origin === 'AutoRecharge'
-    ? { type: 'ChargeCard', amountUSD }
+    ? { type: 'ChargeCard', amountUSD, ...(card !== undefined && { card }) }
     : { type: 'OpenCheckout', attempt, expires, amountUSD, saveCard, token };
 }
 
@@ -90,6 +90,11 @@ function receive(here: Here, kept: TopUpPrivate, from: MessageSender, content: O
       if (content.attempt !== kept.attempt || status.phase !== 'Queued') return IGNORED;
       const again = { ...kept, attempt: kept.attempt + 1, expires: now + CHECKOUT_MS };
       return next<TopUpStatus, TopUpPrivate>(status, { private: again, effects: [ask(here, again)] });
+    }
+    case 'CardChosen': {
+      if (isOver(status) || kept.source !== undefined || kept.card !== undefined) return IGNORED;
+      const chosen = { ...kept, card: content.card };
+      return next<TopUpStatus, TopUpPrivate>(status, { private: chosen, effects: [ask(here, chosen)] });
     }
     case 'CardCharged': {
       if (kept.source !== undefined) return IGNORED;

@@ -2,7 +2,7 @@
 import type { Effect } from '../effect.js';
 import type { Current } from '../machine.js';
 import type { PlainDecision } from '../plain-machine.js';
-import type { PaidPayment, PaymentDispute, PaymentSource } from './payment.js';
+import type { PaidPayment, PaymentDispute, PaymentSource, SavedCard } from './payment.js';
 import type { TopUpSpec, TopUpStatus } from './schema.js';
 
 export type Here = Current<TopUpSpec, TopUpStatus, TopUpPrivate>;
@@ -17,6 +17,8 @@ export interface TopUpPrivate {
   readonly attempt: number;
   /** When that ends (ms). */
   readonly expires: number;
+  /** The card to charge. It is kept before the first try, since the Wallet may have another one at the next. */
+  readonly card?: SavedCard | undefined;
   /** Absent: there is no page or charge yet. */
   readonly source?: PaymentSource | undefined;
   /** As the processor has told it last. */

@@ -203,3 +203,26 @@ test('credits = paid − paid back − lost in disputes, in any order of what ha
     { numRuns: 1_000 },
   );
 });
+
+test('the card is kept before it is charged, and each try charges that one, whatever the Wallet has by then', (t) => {
+  const w = openWorld({ origin: 'AutoRecharge' });
+  const [first, other] = ['pm_1', 'pm_2'].map((method) => ({
+    customer: 'cus_1',
+    method,
+    brand: 'visa',
+    last4: '4242',
+  }));
+  if (first === undefined || other === undefined) return t.fail();
+  w.create();
+  t.deepEqual(w.waiting().splice(0), [{ type: 'ChargeCard', amountUSD: '20.00' }], 'it asks which card');
+  w.tell({ type: 'CardChosen', card: first });
+  const charge = { type: 'ChargeCard', amountUSD: '20.00', card: first } as const;
+  t.deepEqual(w.waiting().splice(0), [charge]);
+  t.is(w.tell({ type: 'CardChosen', card: other }), 'Ignored', 'as after a crash in between');
+  w.fail(charge);
+  w.fire('ask');
+  t.deepEqual(w.waiting().splice(0), [charge]);
+  w.tell({ type: 'CardCharged', payment: 'pi_1' });
+  t.is(w.tell({ type: 'CardChosen', card: other }), 'Ignored');
+  t.like(w.topUp.object.status, { phase: 'Running', paymentIntent: 'pi_1' });
+});

@@ -1,0 +1,60 @@
+/** What is said to the processor when a saved card is charged, and under which key. */
+import test from 'ava';
+import { chargeCardEffect, type ProcessorEffectDeps } from '../../../actors/payments/processor-effects.js';
+import { encodeObject } from '../../../src/api/encode.js';
+import type { ChargeRequest, PaymentProcessor } from '../../../src/engines/payments/processor.js';
+import type { ObjectMessage } from '../../../src/kinds/object-message.js';
+
+const card = (method: string) => ({ customer: 'cus_1', method, brand: 'visa', last4: '4242' });
+const ADDRESS = { org: 'acme', kind: 'TopUp', project: '', name: 'recharge' };
+
+/** A TopUp that waits to be charged, a Wallet with this card, and a processor that answers nothing. */
+function openEffect(saved: string | undefined) {
+  const [charged, told]: [ChargeRequest[], ObjectMessage[]] = [[], []];
+  const charge: PaymentProcessor['charge'] = async (request) => {
+    charged.push(request);
+    return { outcome: 'Unreachable', message: 'away' };
+  };
+  const topUp = { metadata: { name: 'recharge', uid: 'uid-1', resourceVersion: '1' }, status: { phase: 'Queued' } };
+  const deps = {
+    ...{ processor: { charge }, paymentBase: 'https://troupe.test' },
+    read: async () => encodeObject(topUp as never),
+    objects: { read: async () => ({ private: JSON.stringify(saved === undefined ? {} : { card: card(saved) }) }) },
+    tell: async (_row: unknown, _to: unknown, _uid: unknown, message: ObjectMessage) => {
+      told.push(message);
+      return { outcome: 'Done' };
+    },
+  } as unknown as ProcessorEffectDeps;
+  const run = (asked?: string) =>
+    chargeCardEffect.run(
+      { address: ADDRESS, uid: 'uid-1' } as never,
+      { type: 'ChargeCard', amountUSD: '10.00', ...(asked !== undefined && { card: card(asked) }) },
+      deps,
+      { signal: AbortSignal.timeout(10_000) } as never,
+    );
+  return { charged, told, run };
+}
+
+test('a card that the TopUp has not kept yet is told and not charged, and without one it is refused', async (t) => {
+  const has = openEffect('pm_1');
+  await has.run();
+  t.deepEqual(has.told, [{ type: 'CardChosen', card: card('pm_1') }]);
+  t.deepEqual(has.charged, []);
+  const none = openEffect(undefined);
+  await none.run();
+  t.deepEqual(none.told, [{ type: 'PaymentRefused', message: 'no card is saved' }]);
+});
+
+test('a charge is repeated with its key and the card that was kept, also when the Wallet has another one', async (t) => {
+  const { charged, run, told } = openEffect('pm_2');
+  t.is((await run('pm_1')).outcome, 'Retry');
+  t.is((await run('pm_1')).outcome, 'Retry');
+  t.deepEqual(
+    charged.map(({ key, card: { method } }) => [key, method]),
+    [
+      ['topup/uid-1', 'pm_1'],
+      ['topup/uid-1', 'pm_1'],
+    ],
+  );
+  t.deepEqual(told, []);
+});
