@@ -41,9 +41,11 @@ const FAULTS: readonly Fault[] = [
   ...(['FailBefore', 'FailAfter', 'CutAfter', 'CutAfter', 'Hang'] as const),
 ];
 /** Of the calls that the service makes. */
+const PATHS = ['/v1/checkout/sessions', '/v1/payment_intents', '/v1/refunds', '/v1/disputes', '/v1/events'];
+/** What is done once only comes more often than what is looked at. */
 const CALLS = [
-  ...['/v1/checkout/sessions', '/v1/checkout/sessions/', '/v1/payment_intents', '/v1/payment_intents/'],
-  ...['/v1/refunds', '/v1/disputes', '/v1/events'],
+  ...['POST /v1/checkout/sessions', 'POST /v1/checkout/sessions', 'POST /v1/payment_intents', 'POST /v1/refunds'],
+  ...['GET /v1/checkout/sessions', 'GET /v1/payment_intents', 'GET /v1/refunds', 'GET /v1/events'],
 ];
 
 async function openOrgs(service: Running): Promise<readonly Org[]> {
@@ -72,7 +74,7 @@ async function disturb(
   while (!stop.aborted) {
     payers.step();
     messengers.carry();
-    if (chance.is(0.1)) server.fail(pick(CALLS, chance), pick(FAULTS, chance), 1 + chance.below(2));
+    if (chance.is(0.1)) server.fail(pick(PATHS, chance), pick(FAULTS, chance), 1 + chance.below(4));
     await delay(chance.below(STEP_MS));
   }
 }

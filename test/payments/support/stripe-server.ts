@@ -59,8 +59,8 @@ export interface StripeServer extends Payer {
   fail(path: string, fault: Fault, times?: number, skip?: number): void;
   /** Nothing fails any more, but for what fails already. */
   mend(): void;
-  /** Calls `act` once, when the next request to a path that begins so has taken effect, and before its answer is sent. */
-  atNext(path: string, act: () => void): void;
+  /** Calls `act` once, when the next request that begins so (`POST /v1/refunds`) has taken effect, and before its answer is sent. */
+  atNext(request: string, act: () => void): void;
   /** ms. */
   now(): number;
   advance(ms: number): void;
@@ -88,10 +88,10 @@ export async function openStripeServer(mode: 'test' | 'live' = 'test'): Promise<
   const keys = openIdempotencyKeys();
   const seen: Seen[] = [];
   const faults: { readonly path: string; readonly fault: Fault; times: number; skip: number }[] = [];
-  const acts: { readonly path: string; readonly act: () => void }[] = [];
+  const acts: { readonly request: string; readonly act: () => void }[] = [];
 
-  function actAt(path: string): void {
-    const index = acts.findIndex((entry) => path.startsWith(entry.path));
+  function actAt(line: string): void {
+    const index = acts.findIndex(({ request }) => line.startsWith(request));
     if (index >= 0) for (const { act } of acts.splice(index, 1)) act();
   }
 
@@ -155,7 +155,7 @@ export async function openStripeServer(mode: 'test' | 'live' = 'test'): Promise<
     const before = beforeEffect(fault);
     if (before !== undefined) return send(before.status, before.body);
     const replied = execute(request, fault);
-    actAt(url);
+    actAt(`${method} ${url}`);
     switch (fault) {
       case 'FailAfter':
         return send(502, 'bad gateway', 'text/plain');
@@ -193,7 +193,7 @@ export async function openStripeServer(mode: 'test' | 'live' = 'test'): Promise<
     ...{ account, secretKey, webhookSecret: WEBHOOK_SECRET, seen, now, sign },
     fail: (path, fault, times = 1, skip = 0) => void faults.push({ path, fault, times, skip }),
     mend: () => void faults.splice(0),
-    atNext: (path, act) => void acts.push({ path, act }),
+    atNext: (request, act) => void acts.push({ request, act }),
     advance: (ms) => void (offset += ms),
     hanging: () => hanging,
     accept: (key = secretKey) => void (accepted = key),
