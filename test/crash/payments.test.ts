@@ -30,6 +30,8 @@ const MORE_DONE = 30;
 /** Between two things, and between the moment of a kill and the kill, at most (ms). */
 const STEP_MS = 40;
 const MOST_MS = 40;
+/** At each step of payers: more would let no call through. */
+const FAULT = 0.03;
 /** A kill whose moment does not come is done all the same (ms). */
 const MOMENT_MS = 4_000;
 const PATIENCE_MS = 150_000;
@@ -74,7 +76,11 @@ async function disturb(
   while (!stop.aborted) {
     payers.step();
     messengers.carry();
-    if (chance.is(0.1)) server.fail(pick(PATHS, chance), pick(FAULTS, chance), 1 + chance.below(4));
+    if (chance.is(FAULT)) {
+      const fault = pick(FAULTS, chance);
+      // A call that hangs takes the whole time that it may take.
+      server.fail(pick(PATHS, chance), fault, fault === 'Hang' ? 1 : 1 + chance.below(4));
+    }
     await delay(chance.below(STEP_MS));
   }
 }
