@@ -28,7 +28,7 @@ export function openPayments(
   });
   const refund =
     processor === undefined
-      ? () => Promise.resolve({ outcome: 'Unreachable' } as const)
+      ? () => Promise.resolve({ outcome: 'NotConfigured' } as const)
       : openRefunds(processor, purchases, settle);
   const service: Payments = {
     processor: processor?.name,

@@ -138,6 +138,7 @@ async function keepAnswer(keyed: Keyed, org: string, key: string, deps: OrgDeps)
 
 /** The bootstrap org with its first project, Owner and key; its row is made when absent. `credits` in USD are given once, with the grant of that name. */
 export async function ensureBootstrapOrg(deps: OrgDeps, credits: string): Promise<void> {
+  const isFirst = (await deps.rows.find(BOOTSTRAP_ORG)) === undefined;
   await deps.rows.claim(BOOTSTRAP_ORG, BOOTSTRAP_ORG);
   // Also of orgs that were made while the deployment had another.
   const orgs = await deps.rows.list();
@@ -149,7 +150,8 @@ export async function ensureBootstrapOrg(deps: OrgDeps, credits: string): Promis
       }),
     );
   await seedOrg(BOOTSTRAP_ORG, deps);
-  if (Number(credits) > 0) {
+  // Ready before: what it was given or not given then stands.
+  if (isFirst && Number(credits) > 0) {
     const grant: Address = { org: BOOTSTRAP_ORG, kind: 'CreditGrant', project: '', name: FIRST_GRANT };
     await ensure(grant, { amountUSD: credits, source: 'Bootstrap', note: 'Given to the first org.' }, deps);
   }

@@ -20,9 +20,12 @@ export function openAccessLog(log: Pick<HttpLog, 'info'>): AccessLog {
   };
 }
 
-const SECRET = /^\/(?:checkout|payments\/(?:done|cancelled))\//;
+const SECRET = /checkout|payments/i;
 
+/** However the address is written: what stands behind the word may be the right to a payment. */
 function pathOf({ path }: Exchange): string {
-  const secret = SECRET.exec(path)?.[0];
-  return secret === undefined ? path.slice(0, 1_024) : `${secret}…`;
+  const plain = path.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  const found = SECRET.exec(plain);
+  if (found === null || path === '/payments/stripe') return path.slice(0, 1_024);
+  return `${plain.slice(0, Math.min(found.index + found[0].length, 1_024))}/…`;
 }

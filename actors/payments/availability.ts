@@ -39,7 +39,8 @@ export function openPaymentsReady(
       : {
           code: 'PaymentVerificationUnavailable',
           message: 'the payment processor does not answer now; nothing was bought',
-          retryAfterSeconds: 10,
+          // kubectl would try again for minutes, without a word.
+          retryAfterSeconds: 'Never',
         };
     known = { until: clock() + (answers ? GOOD_MS : BAD_MS), refusal };
     return refusal;

@@ -31,8 +31,9 @@ export function openLanding(
   };
 }
 
-function viewOf({ name, amountUSD, phase, reason, checkoutURL }: StoredPurchase): Landing {
-  return { name, amountUSD, phase, reason, checkoutURL };
+function viewOf({ name, amountUSD, phase, reason, kept, ...urls }: StoredPurchase): Landing {
+  const { checkoutURL, receiptURL, invoiceURL } = urls;
+  return { name, amountUSD, phase, reason, paid: kept.paid !== undefined, checkoutURL, receiptURL, invoiceURL };
 }
 
 /** In constant time, whatever the lengths. */

@@ -29,7 +29,7 @@ export function openRefunds(
         await settle(purchase, signal);
         return { outcome: 'Refunded', refund: outcome.id, amountUSD: showUSD(amount) };
       case 'Refused':
-        return outcome;
+        return amount.gt(left) ? { outcome: 'Refused', message: `${showUSD(left)} USD of it are left` } : outcome;
       case 'Unreachable':
         return { outcome: 'Unreachable' };
     }

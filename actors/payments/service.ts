@@ -9,6 +9,10 @@ export interface Landing {
   readonly amountUSD: string;
   readonly phase: 'Queued' | 'Running' | 'Succeeded' | 'Failed';
   readonly reason?: string | undefined;
+  /** The processor has confirmed the payment; its credits may be on their way. */
+  readonly paid: boolean;
+  readonly receiptURL?: string | undefined;
+  readonly invoiceURL?: string | undefined;
   /** Page to pay at, while that is possible. */
   readonly checkoutURL?: string | undefined;
   /** Where the customer wants the browser to go. It is given once for a payment, and the page is shown from then on. */
@@ -28,7 +32,9 @@ export type RefundReply =
   | { readonly outcome: 'NotFound' }
   /** The TopUp is not paid, or less than that is left of it. */
   | { readonly outcome: 'Refused'; readonly message: string }
-  | { readonly outcome: 'Unreachable' };
+  | { readonly outcome: 'Unreachable' }
+  /** This service takes no payments. */
+  | { readonly outcome: 'NotConfigured' };
 
 export interface Payments {
   /** The processor; undefined: credits cannot be bought (`TROUPE_PAYMENTS=off`). */

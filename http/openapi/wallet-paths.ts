@@ -64,6 +64,9 @@ const LINE: Node = record(
 const ENTRY: Node = record(
   {
     id: described('Names the entry; `after` takes it.'),
+    key: described(
+      'What it is known by: `credit/<uid of the CreditGrant>` (status.transaction of a TopUp), `clawback/refund/<id>`.',
+    ),
     time: described('When it was posted.', TIME),
     reason: described('What it is.', {
       type: 'string',

@@ -6,13 +6,16 @@ import { originOf, usd, type Page } from './page.js';
 export function landingPage(landing: Landing): Page {
   const { redirect, checkoutURL } = landing;
   if (redirect !== undefined && originOf(redirect) !== undefined) return onwardPage(landing, redirect);
-  const { title, text } = standingOf(landing);
-  const canPay = landing.phase === 'Running' && landing.reason !== PENDING && checkoutURL !== undefined;
+  const { title, text, looksAgain = false } = standingOf(landing);
+  const canPay =
+    landing.phase === 'Running' && !landing.paid && landing.reason !== PENDING && checkoutURL !== undefined;
   return {
     title,
+    looksAgain,
     body: html`<h1>${title}</h1>
       <p>${text}</p>
-      ${purchaseOf(landing)} ${canPay ? html`<p><a href="${checkoutURL}">Go to the payment page</a></p>` : undefined}`,
+      ${purchaseOf(landing)} ${canPay ? html`<p><a href="${checkoutURL}">Go to the payment page</a></p>` : undefined}
+      ${linkTo(landing.receiptURL, 'Receipt')} ${linkTo(landing.invoiceURL, 'Invoice')}`,
   };
 }
 
@@ -32,6 +35,10 @@ function onwardPage(landing: Landing, redirect: string): Page {
   };
 }
 
+function linkTo(url: string | undefined, text: string): Html | undefined {
+  return url === undefined || originOf(url) === undefined ? undefined : html`<p><a href="${url}">${text}</a></p>`;
+}
+
 function purchaseOf({ name, amountUSD }: Landing): Html {
   return html`<dl>
     <dt>Top-up</dt>
@@ -41,7 +48,16 @@ function purchaseOf({ name, amountUSD }: Landing): Html {
   </dl>`;
 }
 
-function standingOf({ phase, reason }: Landing): { readonly title: string; readonly text: string } {
+interface Standing {
+  readonly title: string;
+  readonly text: string;
+  /** It will soon be otherwise. */
+  readonly looksAgain?: boolean;
+}
+
+function standingOf({ phase, reason, paid }: Landing): Standing {
+  if (paid && phase !== 'Succeeded')
+    return { title: 'Paid', text: 'The payment has arrived, and the credits are on their way.', looksAgain: true };
   switch (phase) {
     case 'Succeeded':
       return { title: 'Paid and credited', text: 'The payment has arrived, and the credits are in the wallet.' };
@@ -50,7 +66,7 @@ function standingOf({ phase, reason }: Landing): { readonly title: string; reado
         ? { title: 'The payment page has expired', text: 'Nothing was paid. Make a new top-up to try again.' }
         : { title: 'The payment failed', text: 'Nothing was credited. Make a new top-up to try again.' };
     case 'Queued':
-      return { title: 'Not paid yet', text: 'The payment page is being prepared. Load this page again in a moment.' };
+      return { title: 'Not paid yet', text: 'The payment page is being prepared.', looksAgain: true };
     case 'Running':
       return reason === PENDING
         ? {
@@ -59,7 +75,8 @@ function standingOf({ phase, reason }: Landing): { readonly title: string; reado
           }
         : {
             title: 'Not paid yet',
-            text: 'No payment has arrived. If you have just paid, load this page again in a moment.',
+            text: 'No payment has arrived. If you have just paid, it is shown here in a moment.',
+            looksAgain: true,
           };
   }
 }

@@ -10,6 +10,8 @@ export interface Page {
   readonly isPaper?: boolean | undefined;
   /** Where its forms may lead to, by a redirect too, beside this origin. */
   readonly formTargets?: readonly string[] | undefined;
+  /** The browser loads it again after some seconds. */
+  readonly looksAgain?: boolean | undefined;
   /** The browser goes there at once. */
   readonly next?: string | undefined;
 }
@@ -50,7 +52,9 @@ export function originOf(url: string): string | undefined {
   return protocol === 'https:' || protocol === 'http:' ? origin : undefined;
 }
 
-function documentOf({ title, body, isPaper = false, next }: Page): string {
+const AGAIN_S = 3;
+
+function documentOf({ title, body, isPaper = false, next, looksAgain = false }: Page): string {
   const style: Html = { html: `<style>${STYLE}</style>` };
   const document = html`<!doctype html>
     <html lang="en">
@@ -59,6 +63,7 @@ function documentOf({ title, body, isPaper = false, next }: Page): string {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="robots" content="noindex" />
         ${next === undefined ? undefined : html`<meta http-equiv="refresh" content="0;url=${next}" />`}
+        ${looksAgain ? html`<meta http-equiv="refresh" content="${String(AGAIN_S)}" />` : undefined}
         <title>${title}</title>
         ${style}
       </head>

@@ -115,8 +115,6 @@ async function settle({ purchase }: TestCheckout, context: ServerContext): Promi
 function whereTo({ outcome, checkout }: Exclude<DeskOutcome, { outcome: 'Absent' }>, action: string): string {
   const { doneURL, cancelURL, payment } = checkout;
   if (action === 'Pay' && payment.state === 'Paid' && doneURL !== '') return doneURL;
-  if (action === 'PayByBank' && (payment.state === 'Pending' || payment.state === 'Paid') && doneURL !== '')
-    return doneURL;
   if (action === 'Abandon' && outcome === 'Done' && cancelURL !== '') return cancelURL;
   return `/checkout/${checkout.id}?note=${noteAfter(outcome, action)}`;
 }

@@ -96,6 +96,8 @@ export function opsRoutes(router: Router, context: ServerContext): void {
     }
     const caller = await admit(exchangeOf(ctx.res), context, ctx.req.headers.authorization);
     requireScope(caller, OPERATOR_SCOPE, '');
+    // Postgres keeps no U+0000, so nothing is called so.
+    if (/%00/.test(exchangeOf(ctx.res).path)) throw refuse('NotFound', 'a path with a null character names nothing');
     callers.set(ctx.req, caller);
     checkQueryNames(ctx.path.split('/')[3] ?? '', new URLSearchParams(ctx.querystring), ctx.querystring);
     await next();

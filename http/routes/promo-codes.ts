@@ -45,6 +45,11 @@ export function promoCodeRoutes(router: Router, context: ServerContext, tools: O
     const input = tools.bodyOf(ctx, NewCode);
     const { amountUSD, expirationTime, maxRedemptions, creditsExpireAfter, note } = input;
     const code = input.code.toUpperCase();
+    const expires = expirationTime === undefined ? undefined : parseTime(expirationTime);
+    if (expires !== undefined && expires <= context.clock())
+      throw refuse('Invalid', 'the promo code would have expired already', {
+        causes: [{ field: 'expirationTime', reason: 'FieldValueInvalid', message: 'must be in the future' }],
+      });
     const keyed = tools.keyedBy(ctx, tools.callerOf(ctx), input);
     const release =
       keyed && context.inflightIdempotency.take(BOOTSTRAP_ORG, keyed.holder, keyed.key, keyed.fingerprint);
@@ -52,7 +57,7 @@ export function promoCodeRoutes(router: Router, context: ServerContext, tools: O
       .make(
         {
           ...{ code, amountUSD, maxRedemptions, note },
-          expires: expirationTime === undefined ? undefined : parseTime(expirationTime),
+          expires,
           creditsLast: creditsExpireAfter === undefined ? undefined : parseDuration(creditsExpireAfter),
         },
         keyed,

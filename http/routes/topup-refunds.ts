@@ -33,6 +33,11 @@ export function topUpRefundRoutes(router: Router, context: ServerContext, tools:
         throw refuse('Conflict', `nothing was paid back: ${reply.message}`, {
           fix: 'Look at status of the TopUp: what is left is creditedUSD less refundedUSD.',
         });
+      case 'NotConfigured':
+        throw refuse(
+          'PaymentsNotConfigured',
+          'nothing was paid back: this service takes no payments (TROUPE_PAYMENTS=off)',
+        );
       case 'Unreachable':
         throw refuse(
           'PaymentVerificationUnavailable',

@@ -32,12 +32,21 @@ export async function patchWallet(x: Exchange, context: ServerContext, caller: C
         .map((field) => ({ field: field.slice(0, 64), reason: 'FieldValueNotSupported', message: 'is not a setting' })),
       fix: `Send ${FIELDS.join(' or ')}.`,
     });
+  if (context.payments.processor === undefined && isSwitchedOn(value['autoRecharge']))
+    throw refuse(
+      'PaymentsNotConfigured',
+      'credits cannot be bought: this service takes no payments (TROUPE_PAYMENTS=off)',
+    );
   const options = { ...readWriteOptions(x, bytes), fieldValidation: 'Strict' } as const;
   const address = { org: caller.org, ...WALLET_ADDRESS };
   const patch = { type: 'merge', patch: { spec: value } } as const;
   await sendWrite(context, caller, walletKind, address, options, duplicates, { verb: 'patch', patch }).catch(
     unprefixed,
   );
+}
+
+function isSwitchedOn(autoRecharge: unknown): boolean {
+  return (autoRecharge as { readonly enabled?: unknown } | null | undefined)?.enabled === true;
 }
 
 /** Fields are named as the body has them. */

@@ -8,13 +8,21 @@ import { openStripe } from '../engines/payments/stripe/open.js';
 import { openTestProcessor } from '../engines/payments/test/open-processor.js';
 import type { LeaderDeps } from './leader.js';
 
-type Deps = Pick<LeaderDeps, 'config' | 'store' | 'endpoints'>;
+type Deps = Pick<LeaderDeps, 'config' | 'store' | 'endpoints' | 'log'>;
 
 export function openPaymentDeps(deps: Deps): PaymentDeps {
   const { postgres, objects } = deps.store;
   const balances = openWalletBalances(postgres);
-  return { ...processorOf(deps), purchases: openPurchases(postgres, objects), balances };
+  const found = processorOf(deps);
+  deps.log.info(SAID[found.processor?.name ?? 'none']);
+  return { ...found, purchases: openPurchases(postgres, objects), balances };
 }
+
+const SAID = {
+  Stripe: 'credits are sold by Stripe',
+  Test: 'credits are sold on a test page, at which no money moves',
+  none: 'credits are not sold',
+} as const;
 
 function processorOf({ config, store, endpoints }: Deps): Pick<PaymentDeps, 'processor' | 'desk'> {
   if (config.payments === 'off') return { processor: undefined };

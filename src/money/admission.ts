@@ -1,6 +1,6 @@
 /** Decides whether a hold or its renewal fits, how much a renewal gets, and which counter refuses it. Pure (I7). */
 import { availableOn, balanceOf, type Book } from './book.js';
-import { parseCounter, periodEnd } from './counters.js';
+import { parseCounter, periodEnd, WALLET } from './counters.js';
 import { amountOfHold, type Hold, type Part } from './hold.js';
 import type { HoldRefusal } from './operation.js';
 import { lateBudgets, lateCounters } from './late-budgets.js';
@@ -55,6 +55,16 @@ export function refusalOn(book: Book, key: string, counter: string, parts: reado
   if (name.of === 'Cost') return { ...about, by: 'Cap', uid: name.uid };
   const resetTime = name.period === 'total' ? undefined : periodEnd(Date.parse(`${name.period}-01T00:00:00Z`));
   return { ...about, by: 'Budget', uid: name.uid, name: book.budgets.get(name.uid)?.name, resetTime };
+}
+
+/** A payment is disputed, and the org pays in advance: nothing gets more than it has. */
+export function isPaused({ disputed, mode }: Pick<Book, 'disputed' | 'mode'>): boolean {
+  return disputed && mode === 'Prepaid';
+}
+
+/** Nothing is free for it, whatever the wallet has. */
+export function refusalByDispute(book: Book, key: string, parts: readonly Part[]): HoldRefusal {
+  return { ...refusalOn(book, key, WALLET, parts), availableUSD: showUSD(ZERO), disputed: true };
 }
 
 /**

@@ -13,7 +13,7 @@ import { withOpenings } from './late-budgets.js';
 import type { BudgetLimit, StandingBudget } from './limits.js';
 import type { Applied, MoneyOperation, OperationResult } from './operation.js';
 import { countersOf, isInScope } from './payer.js';
-import { fits, refusalOn, renewedParts, tightest } from './admission.js';
+import { fits, isPaused, refusalByDispute, refusalOn, renewedParts, tightest } from './admission.js';
 import { chargedTo, count, postCharges } from './post-charges.js';
 import { fundedUntil, partsOf } from './renewal.js';
 import { amountOf, sumUSD, USD, ZERO } from './usd.js';
@@ -118,8 +118,7 @@ function place(book: Book, operation: Extract<MoneyOperation, { op: 'Place' }>, 
   const parts = partsOf({ terms, billing: undefined }, amount, now, (at) =>
     countersOf(payer, book.budgets.values(), at),
   );
-  if (isPaused(book, parts))
-    return { outcome: 'Refused', ...refusalOn(book, key, WALLET, parts), by: 'Wallet', disputed: true };
+  if (isPaused(book) && costsWallet(parts)) return { outcome: 'Refused', ...refusalByDispute(book, key, parts) };
   // I7
   if (!fits(book, [], parts)) return { outcome: 'Refused', ...refusalOn(book, key, tightest(book, [], parts), parts) };
   const begun = { billedMs: {}, accrued: '0', charged: [], coveredUSD: {} };
@@ -129,8 +128,7 @@ function place(book: Book, operation: Extract<MoneyOperation, { op: 'Place' }>, 
 }
 
 /** What costs nothing begins all the same. */
-function isPaused(book: Book, parts: readonly Part[]): boolean {
-  if (!book.disputed || book.mode !== 'Prepaid') return false;
+function costsWallet(parts: readonly Part[]): boolean {
   return parts.some(({ counter, amountUSD }) => counter === WALLET && !new USD(amountUSD).isZero());
 }
 

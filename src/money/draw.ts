@@ -6,10 +6,10 @@
  *   keeps what is left, and has parts of that on Budgets that were made since, as work that runs does.
  * - Each draw has a number, so one that comes twice is carried out once.
  */
-import { fits, refusalOn, tightest } from './admission.js';
+import { fits, isPaused, refusalByDispute, refusalOn, tightest } from './admission.js';
 import type { Book } from './book.js';
 import { take, type Charge } from './charge.js';
-import { monthOf } from './counters.js';
+import { monthOf, WALLET } from './counters.js';
 import { amountOfHold, capacityIn, countersIn, type Hold, type Part } from './hold.js';
 import { lateBudgets, lateCounters } from './late-budgets.js';
 import type { HoldRefusal, ModelUse, MoneyOperation, OperationResult } from './operation.js';
@@ -104,13 +104,14 @@ function resize(
     book.setHold(next.key, next);
     return next;
   };
+  const held = amountOfHold(charged);
+  const paused = isPaused(book) && asked.gt(held);
   // I7
-  if (fits(book, charged.parts, wanted)) {
+  if (!paused && fits(book, charged.parts, wanted)) {
     const next = set({ ...charged, parts: wanted, refusal: undefined, fundedIn: book.modeSequence });
     return { next, refusal: undefined };
   }
-  const counter = tightest(book, charged.parts, wanted);
-  const held = amountOfHold(charged);
+  const counter = paused ? WALLET : tightest(book, charged.parts, wanted);
   const late = new Set(lateCounters(lateBudgets(charged, [...book.budgets.values()]), now));
   const kept = USD.min(asked, held);
   const next = set({
@@ -118,8 +119,11 @@ function resize(
     parts: [...atMost(charged.parts, kept), ...split(kept).filter((part) => late.has(part.counter))],
   });
   const isEnough = capacityIn(next, monthOf(now)).gte(asked);
+  if (isEnough) return { next, refusal: undefined, short: true };
+  const { key } = charged;
   // What is free beside it is what it could have more.
-  return { next, refusal: isEnough ? undefined : refusalOn(book, charged.key, counter, wanted), short: true };
+  const refusal = paused ? refusalByDispute(book, key, wanted) : refusalOn(book, key, counter, wanted);
+  return { next, refusal, short: true };
 }
 
 function atMost(parts: readonly Part[], most: USD): readonly Part[] {

@@ -135,6 +135,9 @@ function missing(
   });
 }
 
+/** What was paid for, and what the service makes with an org, is never too much. */
+const BEYOND_QUOTA: ReadonlySet<string> = new Set(['CreditGrant', 'Wallet']);
+
 /** The newest of each org that has too many go. */
 function overQuota(
   inserts: readonly QueuedCommit[],
@@ -147,6 +150,7 @@ function overQuota(
     for (let i = inserts.length - 1; i >= 0 && over > 0; i--) {
       const queued = inserts[i];
       if (queued === undefined || queued.request.address.org !== org || into.has(queued)) continue;
+      if (BEYOND_QUOTA.has(queued.request.address.kind)) continue;
       into.set(queued, { outcome: 'QuotaExceeded', limit });
       over -= 1;
     }

@@ -13,6 +13,8 @@ export interface StoredPurchase extends Purchase {
   readonly phase: 'Queued' | 'Running' | 'Succeeded' | 'Failed';
   readonly reason?: string | undefined;
   readonly checkoutURL?: string | undefined;
+  readonly receiptURL?: string | undefined;
+  readonly invoiceURL?: string | undefined;
   readonly cancelURL?: string | undefined;
   readonly kept: TopUpPrivate;
 }
@@ -39,6 +41,7 @@ export function openPurchases(postgres: Postgres, objects: Pick<Objects, 'read'>
       return {
         ...{ org, name, uid, amountUSD: spec.amountUSD, cancelURL: spec.cancelURL },
         ...{ phase: status.phase ?? 'Queued', reason: status.reason, checkoutURL: status.checkoutURL },
+        ...{ receiptURL: status.receiptURL, invoiceURL: status.invoicePDFURL },
         kept: JSON.parse(stored.private) as TopUpPrivate,
       };
     },

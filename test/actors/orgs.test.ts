@@ -1,7 +1,7 @@
 /** The birth of an org: a name is never taken without a key that somebody was shown. */
 import test from 'ava';
 import { randomBytes } from 'node:crypto';
-import { createOrg, type OrgDeps } from '../../actors/orgs.js';
+import { createOrg, ensureBootstrapOrg, type OrgDeps } from '../../actors/orgs.js';
 import { refuse } from '../../src/api/refusal.js';
 import { openOrgs } from '../../storage/orgs.js';
 import { openTestDatabase } from '../support/postgres.js';
@@ -106,4 +106,28 @@ test('a request that is sent again under its Idempotency-Key is shown the same k
   await t.throwsAsync(createOrg('other', deps, { ...keyed, fingerprint: 'g' }), { message: /different request/ });
   t.is((await rows.list()).length, 1);
   await runtime.drop();
+});
+
+test('the credits of the first org are given at its first start alone, also when that gave none', async (t) => {
+  const runtime = await openRuntime((await openTestDatabase(t)).url);
+  const deps: OrgDeps = {
+    ...{ rows: openOrgs(runtime.store.postgres), making: new Set(), write: runtime.actors.write, setWallet },
+    ...{ answers: answersOf(runtime), randomBytes: (length) => randomBytes(length) },
+  };
+  const grants = async () =>
+    (await runtime.store.objects.keys({ org: 'bootstrap', kind: 'CreditGrant', limit: 10 })).keys.length;
+  await ensureBootstrapOrg(deps, '0');
+  await ensureBootstrapOrg(deps, '100.00');
+  t.is(await grants(), 0);
+  await runtime.drop();
+  const other = await openRuntime((await openTestDatabase(t)).url);
+  const there = { ...deps, rows: openOrgs(other.store.postgres), write: other.actors.write };
+  await ensureBootstrapOrg(there, '5.00');
+  await ensureBootstrapOrg(there, '100.00');
+  const { keys } = await other.store.objects.keys({ org: 'bootstrap', kind: 'CreditGrant', limit: 10 });
+  t.deepEqual(
+    keys.map(({ name }) => name),
+    ['bootstrap'],
+  );
+  await other.drop();
 });

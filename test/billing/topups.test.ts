@@ -174,6 +174,9 @@ test('what is paid back takes its credits, once for a key, and what was spent al
   t.is((await payBack(uid, { amountUSD: '15.00' })).status, 409, 'more than is left');
   t.is((await payBack(uid, { amountUSD: '1.001' })).status, 422);
   t.is((await payBack('nothing', {})).status, 404);
+  t.is((await payBack('%00', {})).status, 404);
+  t.is((await operator.get('/ops/v1/promocodes/%00')).status, 404);
+  t.is((await payBack(uid, { amountUSD: '1.00' }, key)).status, 409, 'the key has paid back another amount');
   t.is((await owner.post(`/ops/v1/topups/${uid}/refunds`, {})).status, 403);
 
   // Held by work, so that the refund takes what work was promised.
@@ -202,13 +205,27 @@ test('a disputed payment pauses new work until it is decided, and one that is lo
   const page = await bought(owner, 'disputed');
   await bought(owner, 'other');
   const begin = (name: string) => owner.post(path('jobs', 'default'), objectOf('Job', name, { command: ['true'] }));
+  const chat = { model: 'echo', max_tokens: 10, messages: [{ role: 'user', content: 'hello '.repeat(500) }] };
+  const endpoint = objectOf('InferenceEndpoint', 'echo', { model: 'echo' });
+  t.is((await owner.post(path('inferenceendpoints', 'default'), endpoint)).status, 201);
+  t.is((await owner.post('/v1/chat/completions', chat)).status, 200);
   await browse(page, { action: 'dispute' });
   await until('the wallet says so', async () => listAt((await owner.get(WALLET)).body, 'disputes').length === 1);
   const paused = await begin('paused');
   t.is(`${paused.status} ${textAt(paused.body, 'reason')}`, '402 PaymentDisputed');
-  t.is(await balance(owner), '40.00');
+  const spent = 40 - Number(await balance(owner));
+  t.true(spent >= 0 && spent < 0.01);
+  // What was set aside before may be used up; nothing more is.
+  const stopped = await until('models are paused', async () => {
+    const answer = await owner.post('/v1/chat/completions', chat);
+    return answer.status !== 200 && answer;
+  });
+  t.is(`${stopped.status} ${textAt(stopped.body, 'error', 'code')}`, '402 PaymentDisputed', stopped.text);
   await browse(page, { action: 'lose' });
-  await until('its credits are gone', async () => (await balance(owner)) === '20.00');
+  await until('its credits are gone', async () => Number(await balance(owner)) < 20.001);
+  await until('models go on', async () => (await owner.post('/v1/chat/completions', chat)).status === 200);
+  const { status } = (await read(owner, 'disputed')) as { status: { conditions: { type: string; reason: string }[] } };
+  t.is(status.conditions.find(({ type }) => type === 'Disputed')?.reason, 'Lost');
   await until('new work begins', async () => (await begin('goes-on')).status === 201);
   const all = await events(owner);
   t.deepEqual(
@@ -223,6 +240,11 @@ test('an org that recharges by itself needs a saved card, buys below the level, 
   t.is(`${without.status} ${textAt(without.body, 'reason')}`, '402 PaymentMethodRequired');
   t.is((await owner.merge(WALLET, { autoRecharge: { enabled: true } })).status, 422);
   t.is((await owner.merge(WALLET, { warnBelowUSD: '-1' })).status, 422);
+  for (const amount of ['20,00', 'x', '1e5', '٥.٠٠']) {
+    const bad = await owner.merge(WALLET, { autoRecharge: { ...RECHARGE, amountUSD: amount } });
+    t.is(bad.status, 422, amount);
+    t.is(textAt(listAt(bad.body, 'details', 'causes')[0], 'field'), 'autoRecharge.amountUSD');
+  }
   await bought(owner, 'saves', { amountUSD: '5.00', savePaymentMethod: true }, true);
   await until(
     'the card is saved',

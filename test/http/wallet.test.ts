@@ -57,7 +57,14 @@ test('entries come oldest first, page by page, with their lines and what they ch
   const rest = await json(api.call(`${BASE}/wallet/entries?after=2`));
   t.deepEqual(list(rest, 'items'), [
     {
-      ...{ id: '4', time: '2026-11-02T00:00:00.000Z', reason: 'Use', period: '2026-11', project: 'default' },
+      ...{
+        id: '4',
+        key: 'u/4',
+        time: '2026-11-02T00:00:00.000Z',
+        reason: 'Use',
+        period: '2026-11',
+        project: 'default',
+      },
       ...{ labels: { team: 'a', 'x.org/b': '' }, owner: 'uid-a', segment: 'Running' },
       ...{ amountUSD: '0.50', coveredUSD: '0.10', balanceChangeUSD: '-0.50' },
       lines: [line('grants/g', '-0.30'), line('wallet', '-0.20'), line('revenue', '0.50')],

@@ -299,10 +299,17 @@ export function openModel(): Model {
       asked,
     );
     const wanted = split(hold, asked, now);
-    const lacks = [...wanted].some(([counter, part]) => {
-      const left = free(counter);
-      return part > 0n && left !== undefined && left + (hold.parts.get(counter) ?? 0n) < part;
-    });
+    const heldBefore = [...hold.parts].reduce<bigint | undefined>(
+      (least, [counter, left]) => (isMonthly(counter) ? least : least === undefined ? left : min(least, left)),
+      undefined,
+    );
+    const paused = disputed && prepaid && asked > (heldBefore ?? 0n);
+    const lacks =
+      paused ||
+      [...wanted].some(([counter, part]) => {
+        const left = free(counter);
+        return part > 0n && left !== undefined && left + (hold.parts.get(counter) ?? 0n) < part;
+      });
     if (lacks) {
       // It has as much as it had at most, and counts in what was made since.
       const late = lateCounters(lateFor(hold), now).map((counter) => [counter, total] as const);

@@ -162,11 +162,12 @@ for (const javaScriptEnabled of [false, true]) {
     const { page, complaints } = await visit(t, options);
     await page.goto(sale.page);
     await press(t, page, 'Pay by bank transfer');
-    await page.waitForURL(sale.done);
+    await page.getByRole('heading', { name: 'Waiting for the bank' }).waitFor();
+    await check(t, page, 'pending');
+    await page.goto(sale.done);
     t.is(await heading(page), 'Waiting for the bank');
     await check(t, page, 'landing');
     await page.goto(sale.page);
-    await check(t, page, 'pending');
     await press(t, page, 'The bank pays');
     await page.getByRole('heading', { name: 'Paid 20.00 USD' }).waitFor();
     await press(t, page, 'Dispute this payment');

@@ -1,5 +1,6 @@
 /** The pages of payments over HTTP: what they show, do, refuse and tell nobody. */
 import { createHash } from 'node:crypto';
+import { request } from 'node:http';
 import test from 'ava';
 import type { Landing, Payments } from '../../actors/payments/service.js';
 import { refuse } from '../../src/api/refusal.js';
@@ -87,7 +88,7 @@ test('each button acts, settles the purchase and leads where it says', async (t)
   t.is(await go('lose'), '?note=not-now');
 
   const byBank = await sell();
-  t.is((await press(byBank.page, 'bank')).headers.get('location'), byBank.done);
+  t.regex((await press(byBank.page, 'bank')).headers.get('location') ?? '', /\/checkout\/[\w-]{43}\?note=done$/);
   const pending = await get(byBank.page);
   t.is(title(pending), 'Waiting for the bank');
   t.deepEqual(buttons(pending), ['bank-pays', 'bank-refuses']);
@@ -208,6 +209,7 @@ test('what others wrote is escaped wherever it is shown', async (t) => {
     name: evil,
     amountUSD: '5.00',
     phase: 'Running',
+    paid: false,
     checkoutURL: `https://x.test/"><script>`,
   };
   const { sell, api } = await openShop(t);
@@ -302,9 +304,22 @@ test('the page that the browser comes back to says how the payment stands, and l
   }
 });
 
+test('a payment whose credits are on their way is shown as paid, and the page looks again by itself', async (t) => {
+  const landing: Landing = {
+    ...{ name: 'n', amountUSD: '5.00', phase: 'Running', paid: true, checkoutURL: 'https://pay.test/1' },
+    receiptURL: 'https://pay.test/1/receipt',
+  };
+  const { api } = await openShop(t, { payments: paymentsOf(landing) });
+  const shown = await get(`${api.url}/payments/done/u/t`);
+  t.is(title(shown), 'Paid');
+  t.regex(shown.text, /http-equiv="refresh" content="3"/);
+  t.false(shown.text.includes('Go to the payment page'), 'nobody pays twice');
+  t.true(shown.text.includes('href="https://pay.test/1/receipt"'));
+});
+
 test('a redirect that is no address of the web is not followed', async (t) => {
   for (const redirect of ['javascript:alert(1)', 'data:text/html,x', '//evil', '']) {
-    const landing: Landing = { name: 'n', amountUSD: '5.00', phase: 'Succeeded', redirect };
+    const landing: Landing = { name: 'n', amountUSD: '5.00', phase: 'Succeeded', paid: true, redirect };
     const { api } = await openShop(t, { payments: paymentsOf(landing) });
     const { text } = await get(`${api.url}/payments/done/u/t`);
     t.false(text.includes('refresh') || (redirect !== '' && text.includes(redirect)), redirect);
@@ -312,7 +327,7 @@ test('a redirect that is no address of the web is not followed', async (t) => {
 });
 
 test('without the test processor its pages are not found, and those of returns are there', async (t) => {
-  const landing: Landing = { name: 'n', amountUSD: '5.00', phase: 'Succeeded' };
+  const landing: Landing = { name: 'n', amountUSD: '5.00', phase: 'Succeeded', paid: true };
   const { api } = await openShop(t, { payments: paymentsOf(landing) });
   for (const path of ['', '/receipt', '/invoice'])
     t.is((await get(`${api.url}/checkout/${'A'.repeat(43)}${path}`)).status, 404);
@@ -346,8 +361,23 @@ test('the log of requests does not tell the addresses of payments', async (t) =>
   const { api, sell } = await openShop(t, { config: { accessLog: true } });
   const { page, id, done } = await sell();
   for (const url of [page, `${page}/invoice`, done, done.replace('done', 'cancelled')]) await get(url);
+  const { host, port } = new URL(api.url);
+  const key = page.slice(page.lastIndexOf('/') + 1);
+  const odd = [
+    `//checkout/${key}`,
+    `/./checkout/${key}`,
+    `/checkout%2f${key}`,
+    `/%63heckout/${key}`,
+    `/checkout\\${key}`,
+  ];
+  for (const path of [...odd, `http://${host}/checkout/${key}`, new URL(done).pathname.toUpperCase()])
+    await new Promise<void>((resolve, reject) => {
+      const asked = request({ host: '127.0.0.1', port, path }, (answer) => answer.resume().on('end', resolve));
+      asked.on('error', reject).end();
+    });
   const lines = api.logged.filter((line) => line.startsWith('request '));
   t.true(lines.length >= 4);
-  for (const line of lines) t.false(line.includes(id) || line.includes('token-of-the-test'), line);
+  t.true(lines.length >= 11);
+  for (const line of lines) t.notRegex(line, new RegExp(`${id}|token-of-the-test`, 'i'));
   t.true(lines.some((line) => line.includes('"path":"/checkout/…"')));
 });

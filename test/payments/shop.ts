@@ -49,6 +49,7 @@ export async function openShop(t: Pick<ExecutionContext, 'teardown'>, options: T
       name: sale.request.purchase.name,
       amountUSD: sale.request.amountUSD,
       ...standing(payment, checkoutURL),
+      paid: payment.state === 'Paid',
       redirect,
     };
   };

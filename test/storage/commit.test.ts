@@ -124,6 +124,14 @@ test('an answer without a commit is kept once, sealed, and not by a process whos
   t.is(await f.store.responses.find('o-1', 'h', 'late'), undefined);
 });
 
+test('credits that were paid for are no object too many', async (t) => {
+  const f = await openFixture(t, { objectsPerOrg: 1 });
+  versionOf(await f.committer.commit(insert('first'), undefined));
+  t.like(await f.committer.commit(insert('second'), undefined), { outcome: 'QuotaExceeded' });
+  const grant = insert('paid', { address: { ...address('paid'), kind: 'CreditGrant' } });
+  t.is((await f.committer.commit(grant, undefined)).outcome, 'Committed');
+});
+
 test('each refused commit of a batch gets its own answer, and its neighbours are committed without a gap', async (t) => {
   const f = await openFixture(t, { objectsPerOrg: 6 });
   const key = { holder: 'h', key: 'k', fingerprint: 'f', status: 201, headers: {} };

@@ -50,7 +50,7 @@ export const topUpSpec = z.object({
 
 export const topUpStatus = z.object({
   checkoutURL: z.string().optional().describe('Page to pay at, while it is open.'),
-  conditions: z.array(conditionField).optional().describe('Paid and Credited.'),
+  conditions: z.array(conditionField).optional().describe('Paid and Credited; Disputed, once the payment was.'),
   creditedUSD: zUsd({ description: 'Credited to the wallet.' }).optional(),
   expirationTime: zTimestamp('When an unpaid checkout ends.').optional(),
   invoicePDFURL: z.string().optional().describe('The invoice, to print or to keep.'),

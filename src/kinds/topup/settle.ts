@@ -10,13 +10,13 @@
 import { setCondition } from '../../api/conditions.js';
 import { equalJson } from '../../api/equal.js';
 import { rfc3339 } from '../../api/time.js';
-import { showUSD, USD } from '../../money/usd.js';
+import { showUSD, sumUSD, USD } from '../../money/usd.js';
 import type { CommitEffect, Effect } from '../effect.js';
 import { emit } from '../events/emit.js';
 import { next } from '../plain-machine.js';
 import { WALLET_ADDRESS } from '../wallet/address.js';
 import { clawBack, refundedUSD } from './clawbacks.js';
-import type { PaidPayment, Payment, PaymentSource } from './payment.js';
+import type { PaidPayment, Payment, PaymentDispute, PaymentSource } from './payment.js';
 import type { TopUpStatus } from './schema.js';
 import { grantName, isOver, wantGrant, type Decided, type Here, type TopUpPrivate } from './state.js';
 
@@ -86,7 +86,7 @@ function paid(here: Here, kept: TopUpPrivate, payment: PaidPayment, now: number)
   const known = { ...kept, paid: payment };
   const shown = withPayment(status, payment, now);
   // Refunds and disputes of what is not credited yet are looked at when it is.
-  if (kept.grant !== undefined) return withClaims(here, known, shown, []);
+  if (kept.grant !== undefined) return withClaims(here, known, shown, [], now);
   if (kept.paid !== undefined) return next<TopUpStatus, TopUpPrivate>(shown, { private: known });
   const name = grantName(metadata.uid);
   const grant = { amountUSD: spec.amountUSD, source: 'TopUp', note: `TopUp ${metadata.name}` } as const;
@@ -122,13 +122,23 @@ export function credited(here: Here, kept: TopUpPrivate, name: string, grant: st
       ),
     ],
   };
-  return withClaims(here, { ...kept, grant, awaited }, done, [
-    emit('topup.succeeded', `${spec.amountUSD} USD were paid and credited`),
-  ]);
+  return withClaims(
+    here,
+    { ...kept, grant, awaited },
+    done,
+    [emit('topup.succeeded', `${spec.amountUSD} USD were paid and credited`)],
+    now,
+  );
 }
 
 /** With what refunds and disputes have changed since. */
-function withClaims(here: Here, kept: TopUpPrivate, status: TopUpStatus, effects: readonly Effect[]): Decided {
+function withClaims(
+  here: Here,
+  kept: TopUpPrivate,
+  status: TopUpStatus,
+  effects: readonly Effect[],
+  now: number,
+): Decided {
   const { metadata, spec } = here.object;
   const { paid: payment, grant } = kept;
   if (payment === undefined || grant === undefined)
@@ -137,9 +147,28 @@ function withClaims(here: Here, kept: TopUpPrivate, status: TopUpStatus, effects
   const purchased = { org, grant, uid: metadata.uid, name: metadata.name, amountUSD: spec.amountUSD };
   const { effects: claims, ...after } = clawBack(purchased, payment, kept);
   const refunded = new USD(refundedUSD(payment, after.taken));
+  const disputed = withDisputes(status, payment, now);
   const shown =
-    refunded.isZero() && status.refundedUSD === undefined ? status : { ...status, refundedUSD: showUSD(refunded) };
+    refunded.isZero() && status.refundedUSD === undefined ? disputed : { ...disputed, refundedUSD: showUSD(refunded) };
   return next<TopUpStatus, TopUpPrivate>(shown, { private: { ...kept, ...after }, effects: [...effects, ...claims] });
+}
+
+/** What banks have decided, or have to: a dispute that is lost takes credits and is no refund. */
+function withDisputes(status: TopUpStatus, { disputes }: PaidPayment, now: number): TopUpStatus {
+  const sum = (state: PaymentDispute['state']): string =>
+    showUSD(sumUSD(disputes.filter((one) => one.state === state).map(({ amountUSD }) => new USD(amountUSD))));
+  if (disputes.length === 0) return status;
+  const has = (state: PaymentDispute['state']): boolean => disputes.some((one) => one.state === state);
+  const condition = has('Open')
+    ? { status: 'True' as const, reason: 'Open', message: `${sum('Open')} USD are disputed` }
+    : has('Lost')
+      ? {
+          status: 'False' as const,
+          reason: 'Lost',
+          message: `${sum('Lost')} USD were lost in disputes, and taken back`,
+        }
+      : { status: 'False' as const, reason: 'Won', message: 'the bank has decided for the shop' };
+  return { ...status, conditions: [...setCondition(status.conditions, { type: 'Disputed', ...condition }, now)] };
 }
 
 function withPayment(status: TopUpStatus, payment: PaidPayment, now: number): TopUpStatus {

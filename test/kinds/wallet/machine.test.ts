@@ -68,7 +68,7 @@ test('credits are bought by themselves only with a saved card, one purchase at a
   w.has('1.00');
   w.save();
   t.is(w.purchases().length, 1);
-  t.like(w.wallet.object.status.recharge, { month: '2026-11', usedUSD: '20' });
+  t.like(w.wallet.object.status.recharge, { month: '2026-11', usedUSD: '20.00' });
   w.ended('Succeeded');
   t.deepEqual(w.eventNames(), ['billing.auto_recharge_succeeded']);
   w.has('21.00');
@@ -93,7 +93,7 @@ test("the month's limit is told once, and the next month buys again", (t) => {
   w.at(MONTH_END + 1);
   w.toWallet({ type: 'TimerFired', timer: 'next-month', generation: 1 });
   t.is(w.purchases().length, 3);
-  t.like(w.wallet.object.status.recharge, { month: '2026-12', usedUSD: '20' });
+  t.like(w.wallet.object.status.recharge, { month: '2026-12', usedUSD: '20.00' });
 });
 
 test('after a failure nothing is bought until the wallet is changed or another card is saved', (t) => {
@@ -101,7 +101,7 @@ test('after a failure nothing is bought until the wallet is changed or another c
   w.save();
   w.has('1.00');
   w.ended('Failed');
-  t.like(w.wallet.object.status.recharge, { usedUSD: '0' });
+  t.like(w.wallet.object.status.recharge, { usedUSD: '0.00' });
   t.truthy(w.wallet.object.status.recharge?.stopped);
   w.has('9.00');
   w.has('1.00');

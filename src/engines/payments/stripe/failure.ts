@@ -19,7 +19,8 @@ export interface Rejected {
   readonly message: string;
 }
 
-export type Failure = Rejected | Unreachable;
+/** `knownKey`: the key was used for another request before, which may have been carried out. */
+export type Failure = Rejected | (Unreachable & { readonly knownKey?: true });
 
 /** Undefined: it is no error of the package, but a fault of this program. */
 export function failureOf(error: unknown, { StripeError }: typeof Stripe.errors): Failure | undefined {
@@ -45,7 +46,7 @@ export function failureOf(error: unknown, { StripeError }: typeof Stripe.errors)
     case 'StripeRateLimitError':
       return unreachable('Stripe gets too many requests from this account', error);
     case 'StripeIdempotencyError':
-      return unreachable('Stripe knows this key from a request with other parameters', error);
+      return { ...unreachable('Stripe knows this key from a request with other parameters', error), knownKey: true };
     case 'StripeConnectionError':
       return { outcome: 'Unreachable', message: `Stripe does not answer${causeOf(error.detail)}` };
     default:

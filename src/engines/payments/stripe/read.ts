@@ -105,7 +105,10 @@ export async function payBack(ask: Ask, request: RefundRequest, deployment: stri
     if (made.value.object === 'refund') return { outcome: 'Refunded', id: made.value.id };
     return { outcome: 'Unreachable', message: "Stripe's answer is no refund" };
   }
-  if (made.outcome === 'Unreachable') return made;
+  if (made.outcome === 'Unreachable')
+    return made.knownKey === true
+      ? { outcome: 'Refused', message: 'this key has paid back another amount before' }
+      : made;
   return { outcome: 'Refused', message: `The payment processor refused to pay it back (${made.message}).` };
 }
 
