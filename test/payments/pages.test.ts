@@ -1,6 +1,6 @@
 /** The pages of payments over HTTP: what they show, do, refuse and tell nobody. */
 import { createHash } from 'node:crypto';
-import { request } from 'node:http';
+import { request as askRaw } from 'node:http';
 import test from 'ava';
 import type { Landing, Payments } from '../../actors/payments/service.js';
 import { refuse } from '../../src/api/refusal.js';
@@ -372,7 +372,7 @@ test('the log of requests does not tell the addresses of payments', async (t) =>
   ];
   for (const path of [...odd, `http://${host}/checkout/${key}`, new URL(done).pathname.toUpperCase()])
     await new Promise<void>((resolve, reject) => {
-      const asked = request({ host: '127.0.0.1', port, path }, (answer) => answer.resume().on('end', resolve));
+      const asked = askRaw({ host: '127.0.0.1', port, path }, (answer) => answer.resume().on('end', resolve));
       asked.on('error', reject).end();
     });
   const lines = api.logged.filter((line) => line.startsWith('request '));
