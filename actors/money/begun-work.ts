@@ -3,8 +3,8 @@
  * carries money for it. From then on the hold has a time of renewal (`renewals.ts`). Work that is over within AFTER_MS is never told of here:
  * its last commit bills all of it (`src/kinds/attempt/billing.ts`), in the same amounts.
  *
- * Nothing is lost in a crash: a process that begins is told of all work that has a place, and what the ledger knows already changes nothing.
- * What it does not take is told again. I7: until it is told, the first amount of the hold stands, which lasts a unit of time.
+ * Nothing is lost in a crash: a process that begins notes all work that has a place, and a Bill that the ledger has already changes nothing.
+ * Bills that the ledger does not take are sent again. I7: until they are there the first amount of the hold stands, which lasts a unit of time.
  *
  * I10: one entry for each piece of work until its program runs, GROUP Attempts in one member of a commit, one member of an org at a time.
  */

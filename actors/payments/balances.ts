@@ -1,7 +1,7 @@
 /**
  * Tells the Wallets of orgs that pay in advance what they have left (`BalanceChanged`): once a second those whose figures are others than this
  * process told last, and those that have asked (`AskBalance`). A Wallet makes a commit of it only when something is crossed. I10: PAGE orgs a
- * statement; MOST_KNOWN orgs of which it is known what they were told, the others are told again.
+ * statement; MOST_KNOWN orgs whose last message is known, the Wallets of others get it again.
  */
 import { LRUCache } from 'lru-cache';
 import { showUSD, USD } from '../../src/money/usd.js';
@@ -21,7 +21,7 @@ export interface BalanceDeps {
 }
 
 export interface Balances {
-  /** The Wallet of this org is told with the next round, whatever it knows. */
+  /** The Wallet of this org gets its balance with the next round, whatever it knows. */
   ask(org: string): void;
   /** Goes on until `stopping` is aborted; resolves then. */
   run(stopping: AbortSignal): Promise<void>;

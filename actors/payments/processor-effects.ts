@@ -1,7 +1,7 @@
 /**
  * Carries out what a TopUp asks of its payment processor: OpenCheckout, ChargeCard, LookAtPayment. Each is idempotent by a key that was made
  * before the call (the TopUp's uid and the number of the try), so a crash between the call and the note of its answer makes no second page
- * and charges no card twice. All that is said under a key is kept before it is said, the card too: a key with another card is no repeat.
+ * and charges no card twice. The request of a key is stored before it is sent, with the card: the same key with another card would be no repeat.
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';

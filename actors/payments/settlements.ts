@@ -2,8 +2,8 @@
  * Settles purchases: asks the processor how one stands now, and tells its TopUp. Webhooks, browsers that come back, looks at what has changed and
  * the TopUps' own timers all come here, so that each of them is a witness and none decides.
  *
- * At most one look at a purchase is under way, and one waits behind it for all that ask meanwhile: what a TopUp is told begins later than
- * all that it was told before, so that it never goes back to an earlier state. I10: at most MOST purchases at once, further ones are not now.
+ * At most one look at a purchase is under way, and one waits behind it for all that ask meanwhile. So each message to a
+ * TopUp comes of a look that began later than the looks before it, and a TopUp never goes back to an earlier state. I10: at most MOST purchases at once, further ones are not now.
  */
 import type { PaymentProcessor } from '../../src/engines/payments/processor.js';
 import type { Payment, Purchase } from '../../src/kinds/topup/payment.js';

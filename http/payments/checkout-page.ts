@@ -180,7 +180,7 @@ function disputeOf(checkout: TestCheckout, { disputes }: PaidPayment): Html | un
   }
   const hint =
     dispute === undefined
-      ? 'As a payer does who asks the bank for the money back.'
+      ? 'As payers do when they ask their bank for the money back.'
       : `${usd(dispute.amountUSD)} ${DISPUTED[dispute.state]}.`;
   return formOf(
     checkout,

@@ -33,7 +33,7 @@ export function isForm(x: Exchange): boolean {
 }
 
 /**
- * Whether a page of another site has sent it. The page's own forms come with `Origin: null`, since its address is told to nobody, and with
+ * Whether a page of another site has sent it. The page's own forms come with `Origin: null`, since the browser sends their address to nobody, and with
  * `Sec-Fetch-Site: same-origin` where browsers send that (TLS and loopback). The host alone is compared: a proxy may have ended TLS.
  */
 export function isForeign(x: Exchange, publicUrl: string | undefined): boolean {

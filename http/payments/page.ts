@@ -16,7 +16,7 @@ export interface Page {
   readonly next?: string | undefined;
 }
 
-/** A page is kept by no cache and in no index, and its address, which holds a secret, is told to nobody. */
+/** No cache and no index keeps a page, and the browser sends its address, which holds a secret, to nobody. */
 export function answerPage(ctx: RouterContext, status: number, page: Page): void {
   ctx.status = status;
   ctx.set('content-type', 'text/html; charset=utf-8');

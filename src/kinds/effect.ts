@@ -144,7 +144,7 @@ export type LaterEffect =
   | { readonly type: 'ChargeCard'; readonly amountUSD: string; readonly card?: SavedCard | undefined }
   /** Ask the processor how this TopUp stands; `PaymentChanged` follows. */
   | { readonly type: 'LookAtPayment'; readonly source: PaymentSource; readonly amountUSD: string }
-  /** Tell this Wallet its balance, whatever it knows: it has other levels now, or waits for what it has bought. */
+  /** Send this Wallet its balance, whatever it knows: it has other levels now, or waits for what it has bought. */
   | { readonly type: 'AskBalance' }
   /** The object has ended: show what the ledger says of its cost from now on, so that its status says when that is final. */
   | { readonly type: 'ShowCost' };

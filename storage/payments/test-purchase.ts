@@ -1,7 +1,7 @@
 /** A row of the embedded test processor as a value: a page to pay at, or a charge of a saved card, with all that became of it. */
 
 export interface TestPurchaseRow {
-  /** Of its page: whoever has it can pay there. */
+  /** Of its page, and the right to pay there. */
   readonly id: string;
   /** Id of the payment, which tells nothing of the page. */
   readonly payment: string;

@@ -95,7 +95,7 @@ for (const [code, raise] of entries(RAISED_AT_DOOR)) {
   });
 }
 
-test.serial('an org whose storage is full is told by an event of its wallet', async (t) => {
+test.serial('full storage is an event of the wallet', async (t) => {
   if (service === undefined) throw new Error('no service');
   const owner = service.client();
   await RAISED.QuotaExceeded?.(service, owner);

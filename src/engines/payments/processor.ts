@@ -1,7 +1,7 @@
 /**
  * What takes money: one interface for Stripe and for the embedded test processor, with one contract test for both. A processor decides nothing
- * about credits. It makes pages and charges, each once for a key, and says how a purchase stands now; whatever brings news of a change (a
- * webhook, a browser that comes back, a look at what has changed) leads to one more `read`, so order, repeats and losses of news mean nothing.
+ * about credits. It makes pages and charges, each once for a key, and says how a purchase stands now. All news of a change (a webhook, a
+ * browser that comes back, a look at what has changed) leads to one more `read`, so order, repeats and losses of news mean nothing.
  */
 import type { Payment, PaymentSource, Purchase, SavedCard } from '../../kinds/topup/payment.js';
 

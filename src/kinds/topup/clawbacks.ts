@@ -1,7 +1,7 @@
 /**
  * What follows from refunds and disputes of a payment that was credited. Pure.
  *
- * I7: credits = paid − paid back − lost in disputes, whatever is told, in any order, any number of times: each refund and dispute is compared with
+ * I7: credits = paid − paid back − lost in disputes, whatever the processor says, in any order, any number of times: each refund and dispute is compared with
  * what was taken for it. A payment gives back at most what it had bought. What comes back is a CreditGrant of its own (source Refund).
  */
 import { USD, ZERO, showUSD } from '../../money/usd.js';

@@ -163,7 +163,7 @@ const step = fc.oneof(
   fc.constant({ type: 'early' } as const),
 );
 
-test('credits = paid − paid back − lost in disputes, in any order of what happens and is told', (t) => {
+test('credits = paid − paid back − lost in disputes, in any order of events and messages', (t) => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const w = openWorld();

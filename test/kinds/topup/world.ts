@@ -89,7 +89,7 @@ export function openWorld(spec: Partial<TopUpSpec> = {}) {
     content,
   });
 
-  /** The CreditGrant is made once; whoever asks again hears how it stands. */
+  /** The CreditGrant is made once; a repeat is answered how it stands. */
   function makeGrant({ name, spec: asked }: Extract<LaterEffect, { type: 'CreateChild' }>): void {
     if (!grants.has(name)) {
       const uid = `grant-${name}`;

@@ -36,7 +36,7 @@ function openWallet(spec: WalletSpec = {}) {
   return { ...w, patch, has, purchases, ended, save };
 }
 
-test('a low balance is told once each time that it falls below the level', (t) => {
+test('a low balance is one event each time that it falls below the level', (t) => {
   const w = openWallet({ warnBelowUSD: '10.00' });
   t.is(w.has('50.00'), 'Ignored', 'nothing is crossed, so it costs no commit');
   w.has('9.99');
@@ -46,7 +46,7 @@ test('a low balance is told once each time that it falls below the level', (t) =
   t.deepEqual(w.eventNames(), ['billing.low_balance', 'billing.low_balance']);
 });
 
-test('what is owed is told once until it is paid', (t) => {
+test('arrears are one event until they are paid', (t) => {
   const w = openWallet();
   w.has('0.00', '1.50');
   t.is(w.has('0.00', '2.50'), 'Ignored');
@@ -77,7 +77,7 @@ test('credits are bought by themselves only with a saved card, one purchase at a
   t.is(w.purchases().length, 2);
 });
 
-test("the month's limit is told once, and the next month buys again", (t) => {
+test("the month's limit is one event, and the next month buys again", (t) => {
   const w = openWallet({ autoRecharge: RECHARGE });
   w.save();
   for (let n = 0; n < 2; n++) {
@@ -131,7 +131,7 @@ test('new work is paused until the last of several disputes is decided', (t) => 
   t.false(w.book.disputed);
 });
 
-test('full storage is told once an hour, however many uploads are refused', (t) => {
+test('full storage is one event an hour, however many uploads are refused', (t) => {
   const w = openWallet();
   const full = () => w.toWallet(w.received({ type: 'StorageFull', quotaBytes: 1_000 }));
   t.is(full(), 'Next');

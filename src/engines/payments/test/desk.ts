@@ -1,6 +1,6 @@
 /**
- * The payer's side of the embedded test processor: what its checkout page shows and may do. No money moves. Whoever knows the id of a page
- * may pay at it, as with any payment link, so ids cannot be guessed.
+ * The payer's side of the embedded test processor: what its checkout page shows and may do. No money moves. A person who knows the id
+ * of a page may pay at it, as with any payment link, so ids cannot be guessed.
  */
 import type { PaidPayment, Payment, Purchase } from '../../../kinds/topup/payment.js';
 
