@@ -68,10 +68,10 @@ export const chargeCardEffect: LaterEffectDefinition<'ChargeCard', ProcessorEffe
     if (!(await isWaiting(row, deps))) return DONE;
     const answer = (message: ObjectMessage): Promise<EffectOutcome> => tell(row, row.address, row.uid, message);
     if (card === undefined) {
-      const saved = await savedCard(row.address.org, deps);
+      const saved = await savedCard(row.address.org, processor.name, deps);
       return answer(
         saved === undefined
-          ? { type: 'PaymentRefused', message: 'no card is saved' }
+          ? { type: 'PaymentRefused', message: 'no card is saved at this payment processor' }
           : { type: 'CardChosen', card: saved },
       );
     }
@@ -113,9 +113,14 @@ async function isWaiting(row: StoredEffects, { read }: ProcessorEffectDeps): Pro
   return metadata.uid === row.uid && (status as { phase?: string } | undefined)?.phase === 'Queued';
 }
 
-async function savedCard(org: string, { objects }: ProcessorEffectDeps): Promise<WalletPrivate['card']> {
+async function savedCard(
+  org: string,
+  processor: PaymentProcessor['name'],
+  { objects }: ProcessorEffectDeps,
+): Promise<WalletPrivate['card']> {
   const wallet = await objects.read({ org, ...WALLET_ADDRESS });
   if (wallet?.private == null) return undefined;
   // Written by the Wallet's machine.
-  return (JSON.parse(wallet.private) as WalletPrivate).card;
+  const { card } = JSON.parse(wallet.private) as WalletPrivate;
+  return card?.processor === processor ? card : undefined;
 }

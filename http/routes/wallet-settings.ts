@@ -4,6 +4,7 @@
  */
 import type { Caller } from '../../actors/resource-service.js';
 import { decodeObject } from '../../src/api/encode.js';
+import type { ApiObject } from '../../src/api/object.js';
 import { refuse, RefusalError } from '../../src/api/refusal.js';
 import { WALLET_ADDRESS } from '../../src/kinds/wallet/address.js';
 import { walletKind } from '../../src/kinds/wallet/index.js';
@@ -37,12 +38,23 @@ export async function patchWallet(x: Exchange, context: ServerContext, caller: C
       'PaymentsNotConfigured',
       'credits cannot be bought: this service takes no payments (TROUPE_PAYMENTS=off)',
     );
+  if (isSwitchedOn(value['autoRecharge'])) await checkCard(context, caller);
   const options = { ...readWriteOptions(x, bytes), fieldValidation: 'Strict' } as const;
   const address = { org: caller.org, ...WALLET_ADDRESS };
   const patch = { type: 'merge', patch: { spec: value } } as const;
   await sendWrite(context, caller, walletKind, address, options, duplicates, { verb: 'patch', patch }).catch(
     unprefixed,
   );
+}
+
+/** A card that another processor keeps counts as none. */
+async function checkCard(context: ServerContext, { org }: Caller): Promise<void> {
+  const body = await context.resources.read({ org, ...WALLET_ADDRESS }, context.deadlines.current());
+  const { status } = (body === undefined ? {} : decodeObject(body)) as { status?: WalletStatus };
+  if (status?.card === undefined || status.card.processor === context.payments.processor) return;
+  throw refuse('PaymentMethodRequired', 'the card that is saved is of another payment processor than the one of now', {
+    fix: 'Pay a TopUp with spec.savePaymentMethod true, and let the card be kept on its page. Then change the wallet again.',
+  });
 }
 
 function isSwitchedOn(autoRecharge: unknown): boolean {
@@ -60,19 +72,24 @@ function unprefixed(error: unknown): never {
   });
 }
 
-/** What `GET …/wallet` shows of them. */
+export interface WalletSettings {
+  /** What `GET …/wallet` shows of them. */
+  readonly shown: object;
+  /** Weak: the amounts beside them change without it. `If-Match` of a PATCH takes it. */
+  readonly etag: string | undefined;
+}
+
 export async function readSettings(
-  { resources }: ServerContext,
+  context: ServerContext,
   { org }: Caller,
   signal: AbortSignal,
-): Promise<object> {
-  const body = await resources.read({ org, ...WALLET_ADDRESS }, signal);
-  const { spec, status } = (body === undefined ? {} : decodeObject(body)) as {
-    spec?: WalletSpec;
-    status?: WalletStatus;
-  };
-  const { recharge, card, disputes } = status ?? {};
-  return {
+): Promise<WalletSettings> {
+  const body = await context.resources.read({ org, ...WALLET_ADDRESS }, signal);
+  const object = body === undefined ? undefined : (decodeObject(body) as ApiObject<WalletSpec, WalletStatus>);
+  const { spec, status } = object ?? {};
+  const { recharge, card: saved, disputes } = status ?? {};
+  const card = saved?.processor === context.payments.processor ? saved : undefined;
+  const shown = {
     autoRecharge: {
       enabled: false,
       ...spec?.autoRecharge,
@@ -86,7 +103,9 @@ export async function readSettings(
       }),
     },
     ...(spec?.warnBelowUSD !== undefined && { warnBelowUSD: spec.warnBelowUSD }),
-    ...(card !== undefined && { paymentMethod: card }),
+    ...(card !== undefined && { paymentMethod: { brand: card.brand, last4: card.last4 } }),
     ...(disputes !== undefined && { disputes }),
   };
+  const version = object?.metadata.resourceVersion;
+  return { shown, etag: version === undefined ? undefined : `W/"${version}"` };
 }

@@ -108,7 +108,7 @@ test('a refused key is Unreachable, since an operator can mend it, and is repeat
   const bench = await open(t);
   const opened = await openPage(bench);
   bench.server.accept('sk_test_another');
-  const card = { customer: 'cus_1', method: 'pm_1', brand: 'visa', last4: '4242' };
+  const card = { processor: 'Stripe', customer: 'cus_1', method: 'pm_1', brand: 'visa', last4: '4242' } as const;
   const { purchase, source } = opened;
   const said = await Promise.all([
     bench.processor.check(signal()),
@@ -149,7 +149,7 @@ test('an answer of something in between is not taken for Stripe’s: a payment i
   const refund = { purchase: opened.purchase, source: opened.source, key: 'refund/1', amountUSD: '5.00' };
   t.is((await bench.processor.refund(refund, signal())).outcome, 'Unreachable');
   bench.server.fail('/v1/payment_intents', 'Empty');
-  const card = { customer: 'cus_1', method: 'pm_1', brand: 'visa', last4: '4242' };
+  const card = { processor: 'Stripe', customer: 'cus_1', method: 'pm_1', brand: 'visa', last4: '4242' } as const;
   const charge = { purchase: newPurchase(), key: 'charge/1', amountUSD: '5.00', card };
   t.is((await bench.processor.charge(charge, signal())).outcome, 'Unreachable');
   bench.server.fail(SESSIONS, 'Empty');

@@ -47,7 +47,13 @@ test('a payment shows receipt, invoice and card, and the card only when it was t
   t.regex(paid.invoiceURL ?? '', /^https:.*invoice/);
   t.deepEqual(paid.method, { brand: 'visa', last4: '4242' });
   const method = need(bench.server.account.methods, paid.card?.method ?? '');
-  t.deepEqual(paid.card, { customer: method.customer ?? '', method: method.id, brand: 'visa', last4: '4242' });
+  t.deepEqual(paid.card, {
+    processor: 'Stripe',
+    customer: method.customer ?? '',
+    method: method.id,
+    brand: 'visa',
+    last4: '4242',
+  });
   const opened = await openPage(bench, { saveCard: true });
   await bench.payer.pay(opened.page, 'Bank');
   await bench.payer.bankPays(opened.page);
@@ -77,7 +83,7 @@ test('what Stripe does not take is Refused with words for the customer', async (
   const cheap = await bench.processor.openCheckout(checkoutOf(bench, { amountUSD: '0.49' }), signal());
   t.is(cheap.outcome, 'Refused');
   t.regex(cheap.outcome === 'Refused' ? cheap.message : '', /amount_too_small/);
-  const card = { customer: 'cus_gone', method: 'pm_gone', brand: 'visa', last4: '4242' };
+  const card = { processor: 'Stripe', customer: 'cus_gone', method: 'pm_gone', brand: 'visa', last4: '4242' } as const;
   const ask = { purchase: newPurchase(), key: 'charge/gone', amountUSD: '5.00', card };
   const declined = await bench.processor.charge(ask, signal());
   t.is(declined.outcome, 'Declined');

@@ -229,7 +229,7 @@ test('without an answer of the database, or with a signal that is aborted, each 
     });
     const stop = new AbortController();
     const source = { type: 'Checkout', id: 'x' } as const;
-    const card = { customer: 'c', method: 'm', brand: 'b', last4: '1' };
+    const card = { processor: 'Test', customer: 'c', method: 'm', brand: 'b', last4: '1' } as const;
     const of = { purchase: PURCHASE, key: 'k', amountUSD: '5.00' };
     const calls = [
       processor.openCheckout(bench.request(), stop.signal),

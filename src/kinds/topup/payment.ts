@@ -18,8 +18,9 @@ export type PaymentSource =
   /** A charge of a saved card, by the id of the payment. */
   | { readonly type: 'Charge'; readonly id: string };
 
-/** A card that may be charged again. The ids are the processor's. */
+/** A card that may be charged again. The ids are the processor's, and no other one can charge it. */
 export interface SavedCard {
+  readonly processor: 'Stripe' | 'Test';
   readonly customer: string;
   readonly method: string;
   readonly brand: string;

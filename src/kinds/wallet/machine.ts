@@ -42,7 +42,7 @@ function withRecharge(
   return {
     ...{ phase, low, owing },
     ...(disputes !== undefined && { disputes }),
-    ...(card !== undefined && { card: { brand: card.brand, last4: card.last4 } }),
+    ...(card !== undefined && { card: { brand: card.brand, last4: card.last4, processor: card.processor } }),
     ...(month !== undefined && {
       recharge: {
         ...{ month: month.month, usedUSD: showUSD(new USD(month.usedUSD)) },
@@ -91,7 +91,11 @@ function balance(
   return shown(here, { ...kept, belowRecharge }, { ...status, low, owing }, effects, context);
 }
 
-function dispute(here: Here, { topUp, dispute: { id, state, amountUSD } }: Content<'DisputeChanged'>): Decided {
+function dispute(
+  here: Here,
+  { topUp, dispute: { id, state, amountUSD } }: Content<'DisputeChanged'>,
+  context: DecisionContext,
+): Decided {
   const kept = here.private ?? NO_STATE;
   if (kept.disputes[id]?.state === state) return IGNORED;
   const disputes = bounded({ ...kept.disputes, [id]: { topUp, state } });
@@ -106,10 +110,8 @@ function dispute(here: Here, { topUp, dispute: { id, state, amountUSD } }: Conte
   if (open.length > 0 !== before.length > 0)
     effects.push({ type: 'Money', operation: { op: 'SetDisputed', disputed: open.length > 0 } });
   const { disputes: _, ...status } = here.object.status;
-  return next<WalletStatus, WalletPrivate>(open.length === 0 ? status : { ...status, disputes: open }, {
-    private: { ...kept, disputes },
-    effects,
-  });
+  const shownStatus = open.length === 0 ? status : { ...status, disputes: open };
+  return shown(here, { ...kept, disputes }, shownStatus, effects, context);
 }
 
 /** Told once an hour at most: each upload that is refused asks for it. */
@@ -139,7 +141,7 @@ function receive(here: Here, from: MessageSender, content: ObjectMessage, contex
     case 'BalanceChanged':
       return balance(here, content, context);
     case 'DisputeChanged':
-      return dispute(here, content);
+      return dispute(here, content, context);
     case 'StorageFull':
       return storageFull(here, content, context);
     case 'CardSaved': {

@@ -19,7 +19,10 @@ export interface RechargeStep {
 /** `chance`: makes the name of the purchase its own. */
 export function recharge(spec: WalletSpec, kept: WalletPrivate, now: number, chance: () => string): RechargeStep {
   const { enabled = false, amountUSD, monthlyLimitUSD } = spec.autoRecharge ?? {};
-  const isWanted = enabled && kept.belowRecharge && kept.card !== undefined && kept.stopped === undefined;
+  // A holder who disputes a payment would dispute the next one.
+  const isDisputed = Object.values(kept.disputes).some(({ state }) => state === 'Open');
+  const isWanted =
+    enabled && !isDisputed && kept.belowRecharge && kept.card !== undefined && kept.stopped === undefined;
   if (!isWanted || kept.open !== undefined || amountUSD === undefined || monthlyLimitUSD === undefined)
     return { private: kept, effects: [] };
   const month = monthOf(now);

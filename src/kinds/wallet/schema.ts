@@ -53,7 +53,10 @@ export const walletStatus = z.object({
   low: z.boolean().optional().describe('The available balance is below warnBelowUSD.'),
   owing: z.boolean().optional().describe('Something is owed.'),
   disputes: z.array(z.string()).optional().describe('TopUps whose payment is disputed.'),
-  card: z.object({ brand: z.string(), last4: z.string() }).optional().describe('The card that is saved.'),
+  card: z
+    .object({ brand: z.string(), last4: z.string(), processor: z.enum(['Stripe', 'Test']) })
+    .optional()
+    .describe('The card that is saved.'),
   recharge: z
     .object({
       month: z.string().describe('Calendar month in UTC.'),

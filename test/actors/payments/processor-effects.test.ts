@@ -5,7 +5,13 @@ import { encodeObject } from '../../../src/api/encode.js';
 import type { ChargeRequest, PaymentProcessor } from '../../../src/engines/payments/processor.js';
 import type { ObjectMessage } from '../../../src/kinds/object-message.js';
 
-const card = (method: string) => ({ customer: 'cus_1', method, brand: 'visa', last4: '4242' });
+const card = (method: string) => ({
+  processor: 'Stripe' as const,
+  customer: 'cus_1',
+  method,
+  brand: 'visa',
+  last4: '4242',
+});
 const ADDRESS = { org: 'acme', kind: 'TopUp', project: '', name: 'recharge' };
 
 /** A TopUp that waits to be charged, a Wallet with this card, and a processor that answers nothing. */
@@ -17,7 +23,7 @@ function openEffect(saved: string | undefined) {
   };
   const topUp = { metadata: { name: 'recharge', uid: 'uid-1', resourceVersion: '1' }, status: { phase: 'Queued' } };
   const deps = {
-    ...{ processor: { charge }, paymentBase: 'https://troupe.test' },
+    ...{ processor: { name: 'Stripe', charge }, paymentBase: 'https://troupe.test' },
     read: async () => encodeObject(topUp as never),
     objects: { read: async () => ({ private: JSON.stringify(saved === undefined ? {} : { card: card(saved) }) }) },
     tell: async (_row: unknown, _to: unknown, _uid: unknown, message: ObjectMessage) => {
@@ -42,7 +48,7 @@ test('a card that the TopUp has not kept yet is told and not charged, and withou
   t.deepEqual(has.charged, []);
   const none = openEffect(undefined);
   await none.run();
-  t.deepEqual(none.told, [{ type: 'PaymentRefused', message: 'no card is saved' }]);
+  t.deepEqual(none.told, [{ type: 'PaymentRefused', message: 'no card is saved at this payment processor' }]);
 });
 
 test('a charge is repeated with its key and the card that was kept, also when the Wallet has another one', async (t) => {

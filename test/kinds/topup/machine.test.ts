@@ -207,6 +207,7 @@ test('credits = paid − paid back − lost in disputes, in any order of events 
 test('the card is kept before it is charged, and each try charges that one, whatever the Wallet has by then', (t) => {
   const w = openWorld({ origin: 'AutoRecharge' });
   const [first, other] = ['pm_1', 'pm_2'].map((method) => ({
+    processor: 'Stripe' as const,
     customer: 'cus_1',
     method,
     brand: 'visa',

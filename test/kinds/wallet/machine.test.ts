@@ -5,7 +5,7 @@ import type { Message } from '../../../src/kinds/machine.js';
 import type { WalletSpec } from '../../../src/kinds/wallet/schema.js';
 import { NOW, openWorld } from '../topup/world.js';
 
-const CARD = { customer: 'cus_1', method: 'pm_1', brand: 'visa', last4: '4242' };
+const CARD = { processor: 'Stripe', customer: 'cus_1', method: 'pm_1', brand: 'visa', last4: '4242' } as const;
 const RECHARGE = { enabled: true, belowUSD: '5.00', amountUSD: '20.00', monthlyLimitUSD: '50.00' };
 const MONTH_END = Date.UTC(2026, 11, 1);
 
@@ -61,7 +61,7 @@ test('credits are bought by themselves only with a saved card, one purchase at a
   const w = openWallet();
   t.is(w.patch({ autoRecharge: RECHARGE }), 'Refused');
   w.save();
-  t.deepEqual(w.wallet.object.status.card, { brand: 'visa', last4: '4242' });
+  t.deepEqual(w.wallet.object.status.card, { brand: 'visa', last4: '4242', processor: 'Stripe' });
   t.is(w.patch({ autoRecharge: RECHARGE }), 'Next');
   w.has('4.99');
   t.like(w.purchases(), [{ kind: 'TopUp', spec: { amountUSD: '20.00', origin: 'AutoRecharge' } }]);

@@ -138,7 +138,7 @@ function cardOf(intent: Stripe.PaymentIntent, charge: Stripe.Charge | undefined)
   const isCard = charge?.payment_method_details?.type === 'card';
   const isSaved = intent.setup_future_usage === 'off_session';
   if (!isSaved || !isCard || shown === undefined || customer === undefined || method === undefined) return undefined;
-  return { customer, method, ...shown };
+  return { processor: 'Stripe', customer, method, ...shown };
 }
 
 function failed({ last_payment_error: error }: Stripe.PaymentIntent): Standing {

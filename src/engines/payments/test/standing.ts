@@ -8,7 +8,7 @@ const TEST_CARD = { brand: 'test', last4: '4242' };
 
 /** The card that a page has saved is named after that payment, so a charge of it can be checked. */
 export function savedCard(row: TestPurchase): SavedCard {
-  return { customer: `test_customer_${row.org}`, method: `test_card_${row.payment}`, ...TEST_CARD };
+  return { processor: 'Test', customer: `test_customer_${row.org}`, method: `test_card_${row.payment}`, ...TEST_CARD };
 }
 
 /** The payment at which this card was saved. */
