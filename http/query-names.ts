@@ -41,7 +41,11 @@ const OF_ROUTES: Readonly<Record<string, readonly string[]>> = {
   attempt: [],
   topups: [],
   promocodes: ['limit', 'continue'],
-  wallet: ['after', 'limit', 'month', 'format', 'from', 'to', 'by'],
+  'wallet/': ['dryRun', 'fieldManager', 'fieldValidation'],
+  'wallet/entries': ['after', 'limit', 'month', 'format'],
+  'wallet/redemptions': [],
+  'wallet/runway': [],
+  'wallet/spend': ['from', 'to', 'by', 'format'],
 };
 
 /** A route that is not named reads what it is asked itself. */

@@ -1,7 +1,7 @@
 /**
- * Entries of the ledger as rows of FOCUS 1.2, the common form of cost data. BilledCost is what the entry takes from the org's credits (a
- * credit is below zero), so in sum it is what is owed less what is left; EffectiveCost is what was spent, whoever paid for it, so in sum it is the
- * total of `…/wallet/spend`. ListCost and ContractedCost have what the service covered as well. Pure.
+ * Entries of the ledger as rows of FOCUS 1.2, the common form of cost data. BilledCost is what was paid for credits, less what was paid
+ * back; EffectiveCost is what was spent of them, so its sum is the total of `…/wallet/spend`. ListCost and ContractedCost have what the
+ * service covered as well. Pure.
  */
 import { BRAND } from '../../src/brand.js';
 import { rfc3339 } from '../../src/api/time.js';
@@ -9,17 +9,28 @@ import { showUSD, USD, ZERO } from '../../src/money/usd.js';
 import type { LedgerEntry } from '../../storage/ledger/entries.js';
 import { csvLine } from '../csv.js';
 
-type Cells = (entry: LedgerEntry, org: string, balanceChangeUSD: USD) => string;
+type Cells = (entry: LedgerEntry, org: string) => string;
 
-/** Without a charge that something was used for, as FOCUS has it. */
-const CATEGORY: Readonly<Record<LedgerEntry['reason'], 'Usage' | 'Credit' | 'Adjustment'>> = {
-  Use: 'Usage',
-  Refund: 'Adjustment',
-  Correction: 'Adjustment',
-  Credit: 'Credit',
-  Clawback: 'Adjustment',
-  Expiry: 'Adjustment',
-};
+type Category = 'Usage' | 'Purchase' | 'Credit' | 'Adjustment';
+
+/** Credits that a TopUp has bought have its name (`src/kinds/topup/state.ts`); what is taken back of them was bought. */
+function categoryOf({ reason, grant = '' }: LedgerEntry): Category {
+  switch (reason) {
+    case 'Use':
+      return 'Usage';
+    case 'Credit':
+      return grant.startsWith('topup-') ? 'Purchase' : 'Credit';
+    case 'Clawback':
+      return 'Purchase';
+    default:
+      return 'Adjustment';
+  }
+}
+
+/** What was paid, and paid back: use is paid from credits that were bought or given before. Its sum is what invoices say. */
+function billedCost(entry: LedgerEntry): string {
+  return showUSD(categoryOf(entry) === 'Purchase' ? new USD(entry.amountUSD) : ZERO);
+}
 
 const ASIDE: ReadonlySet<LedgerEntry['reason']> = new Set(['Credit', 'Clawback', 'Expiry']);
 const isSpending = ({ reason }: LedgerEntry): boolean => !ASIDE.has(reason);
@@ -49,7 +60,7 @@ function description({ reason, segment }: LedgerEntry): string {
 
 /** In the order of the columns. */
 const COLUMNS: Readonly<Record<string, Cells>> = {
-  BilledCost: (_entry, _org, change) => showUSD(change.negated()),
+  BilledCost: billedCost,
   EffectiveCost: (entry) => showUSD(isSpending(entry) ? new USD(entry.amountUSD) : ZERO),
   ListCost: listCost,
   ContractedCost: listCost,
@@ -60,7 +71,7 @@ const COLUMNS: Readonly<Record<string, Cells>> = {
   BillingPeriodEnd: (entry) => billingPeriod(entry)[1],
   ChargePeriodStart: (entry) => chargePeriod(entry)[0],
   ChargePeriodEnd: (entry) => chargePeriod(entry)[1],
-  ChargeCategory: ({ reason }) => CATEGORY[reason],
+  ChargeCategory: categoryOf,
   ChargeClass: ({ reason }) => (reason === 'Correction' ? 'Correction' : ''),
   ChargeDescription: description,
   InvoiceIssuerName: provider,
@@ -73,12 +84,13 @@ const COLUMNS: Readonly<Record<string, Cells>> = {
   ConsumedQuantity: nothing,
   ConsumedUnit: nothing,
   ResourceId: ({ owner = '' }) => owner,
-  ResourceName: nothing,
-  ResourceType: nothing,
+  ResourceName: ({ grant = '' }) => grant,
+  ResourceType: ({ grant }) => (grant === undefined ? '' : 'CreditGrant'),
   SkuId: nothing,
   SubAccountId: ({ project = '' }) => project,
   SubAccountName: ({ project = '' }) => project,
   Tags: ({ labels }) => (labels === undefined ? '' : JSON.stringify(labels)),
+  x_Key: ({ key }) => key,
   x_EntryId: ({ position }) => String(position),
   x_Reason: ({ reason }) => reason,
   x_Segment: ({ segment = '' }) => segment,
@@ -87,7 +99,6 @@ const COLUMNS: Readonly<Record<string, Cells>> = {
 
 export const FOCUS_COLUMNS: readonly string[] = Object.keys(COLUMNS);
 
-/** One line; `balanceChangeUSD` is what the entry changes the org's balance by. */
-export function focusLine(entry: LedgerEntry, org: string, balanceChangeUSD: USD): string {
-  return csvLine(Object.values(COLUMNS).map((cell) => cell(entry, org, balanceChangeUSD)));
+export function focusLine(entry: LedgerEntry, org: string): string {
+  return csvLine(Object.values(COLUMNS).map((cell) => cell(entry, org)));
 }

@@ -12,8 +12,9 @@ import { badParameter } from '../bad-parameter.js';
 import type { Exchange } from '../exchange.js';
 import { LongAnswer } from '../long-answer.js';
 import { replyJson } from '../reply.js';
+import { checkQueryNames } from '../query-names.js';
 import { methodNotAllowed } from '../resources/dispatch.js';
-import { MAX_PAGE, readLimit } from '../resources/versions.js';
+import { readLimit } from '../resources/versions.js';
 import type { ServerContext } from '../server-context.js';
 import type { CollectionRouteTarget } from '../target.js';
 import { FOCUS_COLUMNS, focusLine } from './focus.js';
@@ -45,39 +46,39 @@ export async function serveWallet(
   const other = BELOW.get(below ?? '');
   if (target.project !== undefined || rest.length > 0 || !(other || below === undefined || below === 'entries'))
     throw refuse('NotFound', 'an org has one wallet, and below it there are entries, redemptions, runway and spend');
+  if (x.hasQuery) checkQueryNames(`wallet/${below ?? ''}`, x.query, x.url);
   if (other !== undefined) return other(x, context, caller);
   if (x.method === 'PATCH' && below === undefined) {
     await patchWallet(x, context, caller);
-    return replyJson(x, 200, await readWallet(context, caller), NO_CACHE());
+    return replyWallet(x, context, caller);
   }
   if (x.method !== 'GET') throw methodNotAllowed(x, below === undefined ? ['GET', 'PATCH'] : ['GET']);
   x.verb = below === undefined ? 'get' : 'list';
   requireScope(caller, SCOPE, '');
-  if (below === undefined) return replyJson(x, 200, await readWallet(context, caller), NO_CACHE());
+  if (below === undefined) return replyWallet(x, context, caller);
   const query = readQuery(x);
   const { month } = query;
   if (month !== undefined && (await context.ledger.months.find(month))?.state === 'Detached') throw isDetached(month);
   const format = formatOf(x, ['csv', 'json', 'focus']);
   if (format !== 'json') return streamCsv(x, context, caller, query, format);
   const limit = query.limit ?? PAGE;
-  const items = await context.ledger.entries(caller.org, query.after, limit, query.month);
-  const last = items.at(-1);
-  replyJson(
-    x,
-    200,
-    { items: items.map(viewOf), ...(last === undefined ? {} : { continue: String(last.position) }) },
-    NO_CACHE(),
-  );
+  const items: Record<string, unknown>[] = [];
+  let last: LedgerEntry | undefined;
+  for await (const page of pagesOf(context, caller.org, query, limit)) {
+    items.push(...page.map(viewOf));
+    last = page.at(-1) ?? last;
+  }
+  replyJson(x, 200, { items, ...(last === undefined ? {} : { continue: String(last.position) }) }, NO_CACHE());
 }
 
 const NO_CACHE = (): Record<string, string> => ({ 'cache-control': 'no-cache, private' });
 
-async function readWallet(context: ServerContext, caller: Caller): Promise<object> {
-  const [{ mode, balanceUSD, heldUSD }, settings] = await Promise.all([
+async function replyWallet(x: Exchange, context: ServerContext, caller: Caller): Promise<void> {
+  const [{ mode, balanceUSD, heldUSD }, { shown: settings, etag }] = await Promise.all([
     context.ledger.wallet(caller.org),
     readSettings(context, caller, context.deadlines.current()),
   ]);
-  return {
+  const wallet = {
     mode,
     balanceUSD: showUSD(balanceUSD),
     heldUSD: showUSD(heldUSD),
@@ -85,6 +86,29 @@ async function readWallet(context: ServerContext, caller: Caller): Promise<objec
     arrearsUSD: showUSD(USD.max(ZERO, balanceUSD.negated())),
     ...settings,
   };
+  replyJson(x, 200, wallet, { ...NO_CACHE(), ...(etag !== undefined && { etag }) });
+}
+
+/** Entries that are made into text at once: longer ones would keep the requests of others waiting. */
+const SLICE = 250;
+
+/** As many as the limit says, at most, in slices that take turns with the lists of all orgs. */
+async function* pagesOf(
+  context: ServerContext,
+  org: string,
+  { after: from, month }: EntryQuery,
+  limit: number,
+): AsyncGenerator<readonly LedgerEntry[]> {
+  let after = from;
+  for (let left = limit; left > 0;) {
+    await context.resources.slice(org);
+    const page = Math.min(left, SLICE);
+    const entries = await context.ledger.entries(org, after, page, month);
+    if (entries.length > 0) yield entries;
+    if (entries.length < page) return;
+    left -= entries.length;
+    after = entries.at(-1)?.position ?? after;
+  }
 }
 
 interface EntryQuery {
@@ -149,9 +173,7 @@ async function streamCsv(
 ): Promise<void> {
   const { month, limit = Infinity } = query;
   const [columns, lineOf] =
-    format === 'csv'
-      ? [COLUMNS, csvLine]
-      : [FOCUS_COLUMNS, (entry: LedgerEntry): string => focusLine(entry, org, balanceChange(entry))];
+    format === 'csv' ? [COLUMNS, csvLine] : [FOCUS_COLUMNS, (entry: LedgerEntry): string => focusLine(entry, org)];
   const name = `${format === 'csv' ? 'wallet' : 'focus'}${month === undefined ? '' : `-${month}`}.csv`;
   const headers = {
     'content-type': 'text/csv; charset=utf-8',
@@ -161,14 +183,9 @@ async function streamCsv(
   const unfollow = context.revocation.follow(x, { allows: (asked) => asked.may(SCOPE, '') });
   try {
     await answer.write(`${columns.join(',')}\r\n`);
-    let { after } = query;
-    for (let left = limit; left > 0 && !answer.closed;) {
-      const page = Math.min(left, MAX_PAGE);
-      const entries = await context.ledger.entries(org, after, page, month);
-      if (entries.length > 0) await answer.write(entries.map(lineOf).join(''));
-      if (entries.length < page) break;
-      left -= entries.length;
-      after = entries.at(-1)?.position ?? after;
+    for await (const entries of pagesOf(context, org, query, limit)) {
+      if (answer.closed) break;
+      await answer.write(entries.map(lineOf).join(''));
     }
     await answer.end('');
   } catch (error) {

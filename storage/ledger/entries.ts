@@ -18,6 +18,8 @@ export interface LedgerEntry {
   readonly segment?: Segment | undefined;
   readonly amountUSD: string;
   readonly coveredUSD: string;
+  /** Of a Credit: name of its CreditGrant; absent: it is of an earlier version, or the grant is gone. */
+  readonly grant?: string | undefined;
   readonly lines: readonly { readonly account: string; readonly amountUSD: string }[];
 }
 
@@ -34,6 +36,7 @@ export type EntryRow = [
   amount: string,
   covered: string,
   lines: { account: string; amountUSD: string }[],
+  grant: string | null,
 ];
 
 export function entryOf([
@@ -49,9 +52,11 @@ export function entryOf([
   amount,
   covered,
   lines,
+  grant,
 ]: EntryRow): LedgerEntry {
   return {
     ...{ position, time, key, reason, period, lines, amountUSD: amount, coveredUSD: covered },
+    ...(grant !== null && { grant }),
     ...{ project: project ?? undefined, labels: labels ?? undefined },
     ...{ owner: owner ?? undefined, segment: segment ?? undefined },
   };
@@ -62,4 +67,7 @@ export const ENTRY_COLUMNS = (lines: string): string => `
   p.position, floor(extract(epoch FROM p.time) * 1000)::bigint, p.key, p.reason, p.period, p.project, p.labels, p.owner,
   p.segment, p.amount_usd::text, p.covered_usd::text,
   (SELECT coalesce(json_agg(json_build_object('account', l.account, 'amountUSD', l.amount_usd::text) ORDER BY l.line), '[]')
-   FROM ${lines} l WHERE (l.org, l.posting, l.time) = (p.org, p.key, p.time))`;
+   FROM ${lines} l WHERE (l.org, l.posting, l.time) = (p.org, p.key, p.time)),
+  CASE WHEN p.reason = 'Credit' THEN (
+    SELECT g.name FROM grants g WHERE g.org = p.org AND g.uid = substr(p.key, ${'credit/'.length + 1})
+  ) END`;

@@ -151,14 +151,14 @@ test('the runway is that of what is available, at the faster of the rates of now
   });
 });
 
-test('entries come as FOCUS, a row for each, whose effective cost is what was spent and whose billed cost is what credits lost', async (t) => {
+test('entries come as FOCUS, a row for each, whose effective cost is what was spent and whose billed cost is what was paid for credits', async (t) => {
   const line = (account: string, amountUSD: string) => ({ account, amountUSD });
   const time = Date.parse('2026-11-27T10:00:00Z');
   const use = { reason: 'Use', project: 'default', owner: 'uid-a', segment: 'Running', period: '2026-11' } as const;
   const entries: readonly LedgerEntry[] = [
     {
       ...{ position: 1, time, key: 'credit/g', reason: 'Credit', period: '2026-11', amountUSD: '5', coveredUSD: '0' },
-      lines: [line('funding', '-5'), line('grants/g', '5')],
+      ...{ grant: 'welcome', lines: [line('funding', '-5'), line('grants/g', '5')] },
     },
     {
       ...{ ...use, position: 2, time, key: 'u', labels: { team: '=a' }, amountUSD: '0.5', coveredUSD: '0.1' },
@@ -173,6 +173,14 @@ test('entries come as FOCUS, a row for each, whose effective cost is what was sp
       ...{ ...use, reason: 'Correction', position: 4, time, key: 'u/c', amountUSD: '-0.5', coveredUSD: '0' },
       lines: [line('wallet', '0.5'), line('revenue', '-0.5')],
     },
+    {
+      ...{ position: 5, time, key: 'credit/p', reason: 'Credit', period: '2026-11', amountUSD: '20', coveredUSD: '0' },
+      ...{ grant: 'topup-first', lines: [line('funding', '-20'), line('grants/p', '20')] },
+    },
+    {
+      ...{ position: 6, time, key: 'p/r', reason: 'Clawback', period: '2026-11', amountUSD: '-7.5', coveredUSD: '0' },
+      lines: [line('grants/p', '-7.5'), line('funding', '7.5')],
+    },
   ];
   const api = await openTestApi(t, { ledger: ledgerOf({ entries }) });
   const answer = await api.call(`${BASE}/wallet/entries?format=focus`);
@@ -181,13 +189,15 @@ test('entries come as FOCUS, a row for each, whose effective cost is what was sp
   const columns = header.split(',');
   const cell = (i: number, name: string): string | undefined => lines[i]?.split(',')[columns.indexOf(name)];
   const all = (name: string): unknown => lines.map((_, i) => cell(i, name));
-  t.is(columns.length, 34);
-  t.deepEqual(all('x_EntryId'), ['1', '2', '3', '4']);
-  t.deepEqual(all('ChargeCategory'), ['Credit', 'Usage', 'Usage', 'Adjustment']);
-  t.deepEqual(all('ChargeClass'), ['', '', '', 'Correction']);
-  t.deepEqual(all('BilledCost'), ['-5.00', '0.50', '0.00', '-0.50']);
-  t.deepEqual(all('EffectiveCost'), ['0.00', '0.50', '0.25', '-0.50']);
-  t.deepEqual(all('ListCost'), ['0.00', '0.60', '0.25', '-0.50']);
+  t.is(columns.length, 35);
+  t.deepEqual(all('x_EntryId'), ['1', '2', '3', '4', '5', '6']);
+  t.deepEqual(all('x_Key'), ['credit/g', 'u', 'v', 'u/c', 'credit/p', 'p/r']);
+  t.deepEqual(all('ChargeCategory'), ['Credit', 'Usage', 'Usage', 'Adjustment', 'Purchase', 'Purchase']);
+  t.deepEqual(all('ChargeClass'), ['', '', '', 'Correction', '', '']);
+  t.deepEqual(all('BilledCost'), ['0.00', '0.00', '0.00', '0.00', '20.00', '-7.50']);
+  t.deepEqual(all('EffectiveCost'), ['0.00', '0.50', '0.25', '-0.50', '0.00', '0.00']);
+  t.deepEqual(all('ListCost'), ['0.00', '0.60', '0.25', '-0.50', '0.00', '0.00']);
+  t.deepEqual([cell(4, 'ResourceName'), cell(4, 'ResourceType')], ['topup-first', 'CreditGrant']);
   t.is(cell(1, 'BillingAccountId'), 'acme');
   t.is(cell(1, 'SubAccountId'), 'default');
   t.deepEqual(

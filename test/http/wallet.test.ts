@@ -39,7 +39,9 @@ test('the wallet shows what there is, what is held, and what is owed, and never 
   const api = await openTestApi(t, { ledger: ledgerOf([]) });
   const shown = { mode: 'Prepaid', balanceUSD: '-0.50', heldUSD: '0.25', availableUSD: '0.00', arrearsUSD: '0.50' };
   t.deepEqual(await json(api.call(`${BASE}/wallet`)), { ...shown, autoRecharge: { enabled: false } });
-  t.is((await api.call(`${BASE}/wallet?limit=1`)).status, 200);
+  t.is((await api.call(`${BASE}/wallet?limit=1`)).status, 400);
+  t.is((await api.call(`${BASE}/wallet/spend?month=2026-11`)).status, 400);
+  t.is((await api.call(`${BASE}/wallet/runway?by=day`)).status, 400);
   t.is((await api.call(`${BASE}/wallet?month=x&what=1`)).status, 400);
 });
 
@@ -92,7 +94,11 @@ test('CSV has all entries, however many pages of the ledger they are, or as many
   t.is(lines[0], 'id,time,reason,period,project,labels,owner,segment,amountUSD,coveredUSD,balanceChangeUSD');
   t.is(lines[1], '1,2026-10-31T23:59:59.500Z,Credit,2026-10,,,,,100.00,0.00,100.00');
   t.is(lines[2], '2,2026-11-02T00:00:00.000Z,Use,2026-11,default,"team=a,x.org/b=",uid-a,Running,0.50,0.10,-0.50');
-  t.deepEqual(pages, [1000, 1000, 1000]);
+  t.deepEqual(
+    pages,
+    Array.from({ length: 11 }, () => 250),
+    'other orgs have their turn between slices',
+  );
   const some = await api.call(`${BASE}/wallet/entries?format=csv&month=2026-11&limit=3`);
   t.is((await some.text()).split('\r\n').length, 5);
   t.is(some.headers.get('content-disposition'), 'attachment; filename="wallet-2026-11.csv"');
