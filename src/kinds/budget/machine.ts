@@ -14,6 +14,7 @@ import type { Current, DecisionContext, Machine, Message } from '../machine.js';
 import type { ObjectMessage } from '../object-message.js';
 import { IGNORED, next, plain, type PlainDecision } from '../plain-machine.js';
 import { limitOf } from './limit.js';
+import { withMark } from './runway.js';
 import type { BudgetSpec, BudgetStatus } from './schema.js';
 import {
   currentPeriod,
@@ -101,7 +102,9 @@ function receive(here: Here, content: ObjectMessage, context: When): Decided {
     case 'SpendChanged': {
       const { period, spentUSD, heldUSD, refusing, revision } = content;
       const state = withFigures(here.private ?? NO_STATE, { period, spentUSD, heldUSD, refusing, revision });
-      return state === undefined ? IGNORED : shown(here, state, context);
+      if (state === undefined) return IGNORED;
+      const marks = withMark(state.marks ?? [], { period, time: context.now, spentUSD });
+      return shown(here, { ...state, marks }, context);
     }
     case 'ThresholdReached':
       return notice(here, content, context);

@@ -1,6 +1,6 @@
 /**
- * How long what remains of a Budget lasts, at the rate at which its period was spent so far. It is as of the figures beside it: time alone changes
- * nothing, so no commit is made for it. Pure.
+ * How long what remains of a Budget lasts, at the rate at which its period was spent so far, or at that of the last day where that is faster. It is
+ * as of the figures beside it: time alone changes nothing, so no commit is made for it. Pure.
  */
 import { equalJson } from '../../api/equal.js';
 import { shortSpan } from '../../api/span.js';
@@ -10,10 +10,40 @@ import type { BudgetStatus } from './schema.js';
 /** Younger periods say nothing of a rate (ms). */
 const LEAST_MS = 60_000;
 
+/** How long a mark counts (ms). */
+const DAY_MS = 86_400_000;
+
+/** What was spent at a time (ms). */
+export interface SpendMark {
+  readonly period: string;
+  readonly time: number;
+  readonly spentUSD: string;
+}
+
+/** The older one is one day old or two; the newer takes its place. Of another period: they begin anew. */
+export function withMark(marks: readonly SpendMark[], now: SpendMark): readonly SpendMark[] {
+  const newest = marks.at(-1);
+  if (newest === undefined || newest.period !== now.period) return [now];
+  return now.time - newest.time < DAY_MS ? marks : [newest, now];
+}
+
 /** `start` of the period and `now` in ms. Undefined: nothing was spent. */
-export function runwayOf(remaining: USD, spent: USD, start: number, now: number): string | undefined {
+export function runwayOf(
+  remaining: USD,
+  spent: USD,
+  {
+    start,
+    now,
+    marks = [],
+  }: { readonly start: number; readonly now: number; readonly marks?: readonly SpendMark[] | undefined },
+): string | undefined {
   if (spent.lte(ZERO)) return undefined;
-  return shortSpan(remaining.times(Math.max(LEAST_MS, now - start)).wholeTimes(spent));
+  const lasting = (amount: USD, ms: number): number =>
+    amount.lte(ZERO) ? Infinity : remaining.times(ms).wholeTimes(amount);
+  const [mark] = marks;
+  const lately = mark === undefined ? 0 : now - mark.time;
+  const byMark = mark === undefined || lately < LEAST_MS ? Infinity : lasting(spent.minus(mark.spentUSD), lately);
+  return shortSpan(Math.min(lasting(spent, Math.max(LEAST_MS, now - start)), byMark));
 }
 
 /** With the runway of now; where nothing else has changed, with the one that is shown. */

@@ -2,6 +2,7 @@
 import { monthOf, periodEnd, periodOf } from '../../money/counters.js';
 import type { USD } from '../../money/usd.js';
 import type { SpendFigures } from '../object-message.js';
+import type { SpendMark } from './runway.js';
 import type { BudgetSpec } from './schema.js';
 
 export interface Figures extends SpendFigures {
@@ -17,6 +18,8 @@ export interface BudgetPrivate {
   readonly refusedAtUSD?: string | undefined;
   /** The same by the ledger itself, until the figures of that moment are known here: those of before say that more was left. */
   readonly refusedByLedgerAtUSD?: string | undefined;
+  /** For the rate of the last day. */
+  readonly marks?: readonly SpendMark[] | undefined;
   /** Of the latest budget.exceeded: when (ms), and how many refusals came since. */
   readonly exceeded?: { readonly time: number; readonly since: number } | undefined;
 }

@@ -51,7 +51,11 @@ export function budgetStatusOf(
     remainingUSD: showUSD(remaining),
     spentUSD: showUSD(spent),
   };
-  return withRunway(status, runwayOf(remaining, spent, start, now), before);
+  return withRunway(
+    status,
+    runwayOf(remaining, spent, { start, now, marks: state.marks?.filter((mark) => mark.period === period) }),
+    before,
+  );
 }
 
 const MAILED = 'NoticesMailed';

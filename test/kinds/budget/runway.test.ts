@@ -37,6 +37,18 @@ test('what remains lasts as long as it would at the rate of the period so far', 
   t.is(runwayOf(put(some, spend('-1.00', '0.00', 2), BEGUN + DAY_MS)), undefined, 'more was given back');
 });
 
+test('a burst counts by the rate of the last day, also late in a period', (t) => {
+  const late = BEGUN + 20 * DAY_MS;
+  const first = put(made(), spend('0.10', '0.00', 1), late);
+  t.is(runwayOf(first), '>1y');
+  const burst = put(first, spend('1.10', '0.00', 2), late + 10 * 60_000);
+  t.is(runwayOf(burst), '1h', 'a dollar in ten minutes, and 8.90 remain');
+  const next = put(burst, spend('1.20', '0.00', 3), late + 30 * 60 * 60_000);
+  t.is(runwayOf(next), '10d', 'the mark is as old as the burst still');
+  const calm = put(next, spend('1.21', '0.00', 4), late + 60 * 60 * 60_000);
+  t.is(runwayOf(calm), '163d', 'a day and more later it is forgotten');
+});
+
 test('a new month begins a new rate, and one over all time has that of all time', (t) => {
   const some = put(made(), spend('2.00', '0.00', 1), BEGUN + DAY_MS);
   const february = BEGUN + 31 * DAY_MS;
