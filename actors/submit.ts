@@ -54,7 +54,7 @@ export function submit(address: Address, request: WriteRequest, deps: SubmitDeps
       ? create(kind, address, request, deps)
       : ask(address, { item: 'write', request, since: deps.clock() }, deps);
   // What the rule has seen must still hold at the commit. A dry run is asked as well, and nothing comes of it.
-  const reply = kind.rule === undefined || isService(request.caller) ? send() : deps.turns(address.org, send);
+  const reply = isRuled(kind, request.caller) ? deps.turns(address.org, send) : send();
   return request.verb === 'create' && request.idempotency ? orEcho(reply, address.org, request, deps) : reply;
 }
 
@@ -138,7 +138,9 @@ const CHECKS: readonly Check[] = [
   (kind, address, object, _by, admission) => admission.check(kind, address, object),
   (_kind, address, object, by, admission) => (isService(by) ? undefined : admission.owners(address, object)),
   (kind, { org }, after, by, admission) =>
-    isService(by) ? undefined : admission.rule(kind, { org, by, before: undefined, after }),
+    isRuled(kind, by)
+      ? admission.rule(kind, { org, by, byService: isService(by), before: undefined, after })
+      : undefined,
 ];
 
 function ask(
@@ -152,4 +154,8 @@ function ask(
     const message = `${address.kind} "${address.name}" has too many requests waiting`;
     resolve({ outcome: 'Refused', refusal: { code: 'Unavailable', message, retryAfterSeconds: 1 } });
   });
+}
+
+function isRuled({ rule, rulesService }: KindDefinition, by: Caller): boolean {
+  return rule !== undefined && (rulesService === true || !isService(by));
 }

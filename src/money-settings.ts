@@ -57,7 +57,7 @@ export const MONEY_SETTINGS = {
       'secret',
       undefined,
       webhookSecrets.optional(),
-      'Signing secret (`whsec_…`) of a webhook endpoint in Stripe that sends to `/payments/stripe` of this service; two with a comma while it is changed. Unset: webhooks are refused, and payments are found by looking at Stripe about once a minute and when the browser comes back.',
+      'Signing secret (`whsec_…`) of a webhook endpoint in Stripe that sends to `/payments/stripe` of this service; two with a comma while it is changed. Unset: webhooks are refused, and payments are found by looking at Stripe each half minute and when the browser comes back.',
     ),
   ),
   stripeUrl: setting(

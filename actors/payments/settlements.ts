@@ -47,12 +47,17 @@ interface UnderWay {
 export function openSettlements(deps: SettlementDeps): Settle {
   const { processor, purchases, send, clock, stopping, onProblem } = deps;
   const underWay = new Map<string, UnderWay>();
+  /** uids of purchases without a TopUp that were told of. */
+  const strays = new Set<string>();
 
   async function look(purchase: Purchase): Promise<Settled> {
     try {
       const signal = AbortSignal.any([stopping, AbortSignal.timeout(WITHIN_MS)]);
       const stored = await purchases.find(purchase.uid);
-      if (stored === undefined || stored.org !== purchase.org) return 'Settled';
+      if (stored === undefined || stored.org !== purchase.org) {
+        noteStray(purchase);
+        return 'Settled';
+      }
       const { source, expires } = stored.kept;
       if (source === undefined) return stored.phase === 'Failed' ? 'Settled' : 'TooEarly';
       const outcome = await processor.read(stored, source, stored.amountUSD, signal);
@@ -69,6 +74,16 @@ export function openSettlements(deps: SettlementDeps): Settle {
       if (!stopping.aborted) onProblem(error instanceof Error ? error.message : 'failed');
       return 'Later';
     }
+  }
+
+  /** A backup that is older than the purchase was restored: a person has to give the credits, or the money, back. */
+  function noteStray({ org, name, uid }: Purchase): void {
+    if (strays.has(uid)) return;
+    if (strays.size >= MOST) strays.clear();
+    strays.add(uid);
+    onProblem(
+      `${processor.name} has a purchase of TopUp "${name}" (uid ${uid}) of org ${org}, and there is no such TopUp`,
+    );
   }
 
   function begin(purchase: Purchase): Promise<Settled> {

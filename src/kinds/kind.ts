@@ -204,6 +204,8 @@ export interface KindDefinition {
   blobs?(object: ApiObject, kept?: unknown): readonly string[];
   /** What a client's write of this kind must keep to among the objects of its org. */
   readonly rule?: OrgRule | undefined;
+  /** What the service itself makes is held to the rule as well. */
+  readonly rulesService?: true | undefined;
   /** References of this spec that admission checks in the same project. */
   references?(object: ApiObject): readonly Reference[];
   /** URLs of the spec that the service itself connects to. One that can never be reached is refused when it is written. */

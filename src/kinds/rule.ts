@@ -10,6 +10,8 @@ import type { Refusal } from '../api/refusal.js';
 export interface RuledWrite {
   readonly org: string;
   readonly by: Author;
+  /** The service makes it, of a kind with `rulesService`. */
+  readonly byService?: boolean | undefined;
   /** Undefined for a create. */
   readonly before: ApiObject | undefined;
   /** Undefined for a deletion. */

@@ -218,9 +218,3 @@ test('without a mail server a Budget that names recipients says that they get no
   );
   await owner.remove(`${BUDGETS}/mailed`);
 });
-
-test('changes of the wallet are refused by their fields, since nothing recharges', async (t) => {
-  const wallet = await owner.merge(WALLET, { warnBelowUSD: '5.00' });
-  t.is(wallet.status, 501);
-  t.true(wallet.text.includes('warnBelowUSD'), wallet.text);
-});

@@ -43,7 +43,7 @@ test.serial(
         textAt(body, 'message'),
         `the wallet refuses the hold: ${left} USD are left and ${showUSD(hold)} USD are needed`,
       );
-      t.regex(textAt(body, 'fix'), /^Ask for less, or wait/);
+      t.regex(textAt(body, 'fix'), /^Add credits with a TopUp, ask for less, or wait/);
     }
     const wallet = (await owner.get(WALLET)).body;
     t.deepEqual([textAt(wallet, 'availableUSD'), textAt(wallet, 'balanceUSD')], [left, CREDITS]);

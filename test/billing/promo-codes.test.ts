@@ -63,6 +63,11 @@ async function claimOnly(org: string, code: string, age: string): Promise<void> 
   );
 }
 
+/** As time does it: a code that has expired already is not made. */
+async function expire(code: string): Promise<void> {
+  await inDatabase((database) => database.query('UPDATE promo_codes SET expires = 1 WHERE code = $1', [code]));
+}
+
 test('a code gives an org its CreditGrant, whose credits are on the wallet, and never a second one', async (t) => {
   const { owner } = await newOrg();
   await make('Welcome-2026', { creditsExpireAfter: '720h', note: 'For the conference.' });
@@ -87,7 +92,9 @@ test('a code gives an org its CreditGrant, whose credits are on the wallet, and 
 
 test('what cannot be redeemed is refused by its own code, and gives nothing', async (t) => {
   const { owner } = await newOrg();
-  await make('OVER', { expirationTime: '2026-01-01T00:00:00Z' });
+  await make('OVER', { expirationTime: '2030-01-01T00:00:00Z' });
+  await expire('OVER');
+  await t.throwsAsync(make('BEFORE', { expirationTime: '2026-01-01T00:00:00Z' }), { message: /must be in the future/ });
   await make('GONE');
   await make('ONE-ONLY', { maxRedemptions: 1 });
   t.is((await operator.remove(`${CODES}/gone`)).status, 200);
@@ -135,8 +142,9 @@ test('of twenty redemptions of one code by one org at once exactly one gets it',
 
 test('a claim that was cut off before its CreditGrant is finished by the same request, also when the code has expired since', async (t) => {
   const { org, owner } = await newOrg();
-  await make('CRASHED', { expirationTime: '2026-01-01T00:00:00Z' });
+  await make('CRASHED', { expirationTime: '2030-01-01T00:00:00Z' });
   await claimOnly(org, 'CRASHED', '1 second');
+  await expire('CRASHED');
   t.is(await balance(owner), '0.00');
   t.is((await redeem(owner, 'crashed')).status, 201);
   t.is(await balance(owner), '5.00');

@@ -159,6 +159,18 @@ test('an org has five open TopUps and buys 10,000.00 USD a day, and the service 
   const more = await make(big, 'more', { amountUSD: '5.00' });
   t.is(`${more.status} ${textAt(more.body, 'reason')}`, '403 TopUpLimitReached');
   t.regex(textAt(more.body, 'fix'), /0\.00 USD are left/);
+
+  const auto24 = await newOrg();
+  await bought(auto24, 'saves', { amountUSD: '5.00', savePaymentMethod: true }, true);
+  for (let i = 0; i < 9; i++) await bought(auto24, `big-${i}`, { amountUSD: '1000.00' });
+  const all = { enabled: true, belowUSD: '90000.00', amountUSD: '1000.00', monthlyLimitUSD: '90000.00' };
+  t.is((await auto24.merge(WALLET, { autoRecharge: all })).status, 200);
+  const stopped = await until('it stops', async () => {
+    const why = valueAt((await auto24.get(WALLET)).body, 'autoRecharge', 'status', 'stopped');
+    return typeof why === 'string' && why;
+  });
+  t.regex(stopped, /at most 10000\.00 may/);
+  t.is(await balance(auto24), '9005.00');
 });
 
 test('what is paid back takes its credits, once for a key, and what was spent already is owed', async (t) => {

@@ -35,6 +35,7 @@ export const topUpKind: KindDefinition = {
   initialStatus: () => ({ phase: 'Queued' }),
   needsPayments: true,
   rule: topUpRule,
+  rulesService: true,
   asChild: { parents: ['Wallet'], facts: () => ({}), madeFor: () => undefined },
   machine: topUpMachine,
 };

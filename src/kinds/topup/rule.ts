@@ -11,11 +11,11 @@ const DAY_MS = 86_400_000;
 
 type TopUp = ApiObject<TopUpSpec, TopUpStatus>;
 
-export const topUpRule: OrgRule = async ({ before, after }, view) => {
+export const topUpRule: OrgRule = async ({ before, after, byService = false }, view) => {
   if (before !== undefined || after === undefined) return undefined;
   const { metadata, spec } = after as TopUp;
   const target = { kind: 'TopUp', name: metadata.name };
-  if (spec.origin === 'AutoRecharge') {
+  if (spec.origin === 'AutoRecharge' && !byService) {
     const message =
       'customers make Checkout ones only; the service makes the others when the wallet recharges by itself';
     return {
@@ -38,12 +38,13 @@ export const topUpRule: OrgRule = async ({ before, after }, view) => {
     daily = daily.plus(other.spec.amountUSD);
     frees = Math.min(frees, created);
   }
-  if (open >= MOST_OPEN)
+  // Of those that the service makes one is open at a time.
+  if (open >= MOST_OPEN && !byService)
     return {
       code: 'TopUpLimitReached',
       target,
       message: `${open} TopUps wait for their payment, and at most ${MOST_OPEN} may`,
-      fix: 'Pay one of them at its status.checkoutURL, or wait: an unpaid one expires an hour after it was made, and one with reason PaymentPending ends when its bank has settled.',
+      fix: 'Pay one of them at its status.checkoutURL (one that was opened at another processor cannot be paid any more), or wait: an unpaid one expires an hour after it was made, and one with reason PaymentPending ends when its bank has settled.',
     };
   if (daily.gt(MOST_DAILY_USD))
     return {
