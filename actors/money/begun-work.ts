@@ -1,6 +1,6 @@
 /**
  * Tells the ledger what is billed of work that goes on, and from when: in groups, through the ledger alone, so that no commit of an Attempt
- * carries money for it. From then on the hold has a time of renewal (`renewals.ts`). Work that is over within AFTER_MS is never told of here:
+ * carries money for it. From then on the hold has a time of renewal (`renewals.ts`). The ledger never hears from here of work that is over within AFTER_MS:
  * its last commit bills all of it (`src/kinds/attempt/billing.ts`), in the same amounts.
  *
  * Nothing is lost in a crash: a process that begins notes all work that has a place, and a Bill that the ledger has already changes nothing.

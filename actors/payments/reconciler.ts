@@ -1,6 +1,6 @@
 /**
  * Looks every half minute at what has changed at the processor since the last look, and settles each purchase in it, so that a webhook that
- * never came, or a browser that never came back, loses nothing. The cursor moves when all of a page is settled or is none of ours.
+ * never came, or a browser that never came back, loses nothing. The cursor moves when all of a page is settled or belongs to another deployment.
  * I10: PAGES pages a round; at most AT_ONCE purchases are asked about at once.
  */
 import type { PaymentProcessor } from '../../src/engines/payments/processor.js';

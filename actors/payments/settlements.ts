@@ -28,7 +28,7 @@ export interface SettlementDeps {
 }
 
 export type Settled =
-  /** It is committed, or the purchase is none of ours, or it has ended without a page. */
+  /** It is committed, or the purchase belongs to another deployment, or it has ended without a page. */
   | 'Settled'
   /** It is not noted yet where the processor has it: the effect that makes its page or charge goes on, and looks by itself. */
   | 'TooEarly'
@@ -47,7 +47,7 @@ interface UnderWay {
 export function openSettlements(deps: SettlementDeps): Settle {
   const { processor, purchases, send, clock, stopping, onProblem } = deps;
   const underWay = new Map<string, UnderWay>();
-  /** uids of purchases without a TopUp that were told of. */
+  /** uids of purchases without a TopUp, which the log has already. */
   const strays = new Set<string>();
 
   async function look(purchase: Purchase): Promise<Settled> {

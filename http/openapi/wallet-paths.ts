@@ -93,7 +93,7 @@ const SUMS: Readonly<Record<string, Node>> = {
 const SPEND: Node = list(
   record(
     {
-      day: described('Day (UTC) of the posting: `2026-11-27`. Only when it is asked for, as the next two.'),
+      day: described('Day (UTC) of the posting: `2026-11-27`. Only when `by` names it, as the next two.'),
       project: described('Project of the work, at its admission; empty: beside all projects.'),
       label: described('Value of the label that the work had at its admission; empty: without it.'),
       ...SUMS,
@@ -103,7 +103,7 @@ const SPEND: Node = list(
   {
     from: described('From this time on.', TIME),
     to: described('Until this time, which is not in it.', TIME),
-    by: described('What the rows are told apart by.', STRINGS),
+    by: described('What the rows are grouped by.', STRINGS),
     total: described('What the rows add up to.', record(SUMS, ['amountUSD', 'coveredUSD'])),
     missingMonths: described('Months (UTC) whose postings are not kept here any more, and are in no row.', STRINGS),
   },

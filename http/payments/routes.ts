@@ -102,7 +102,7 @@ async function act(ctx: RouterContext, desk: TestDesk, context: ServerContext): 
 
 const FORM_FIX = { fix: 'Use the buttons of the payment page.' };
 
-/** The payment stands whether or not its TopUp hears of it now: it is asked for again later. */
+/** The payment stands whether or not its TopUp hears of it now: its timer reads the payment again later. */
 async function settle({ purchase }: TestCheckout, context: ServerContext): Promise<void> {
   try {
     await context.payments.settle(purchase, context.deadlines.current());
@@ -125,7 +125,7 @@ function noteAfter(outcome: 'Done' | 'NotNow', action: string): Note {
   return action === 'BankRefuses' ? 'refused' : 'done';
 }
 
-/** A browser deserves a page for a refusal too. What is a fault of ours goes to the funnel, which logs it. */
+/** A browser deserves a page for a refusal too. A fault of this program goes to the funnel, which logs it. */
 function inHtml(context: ServerContext, serve: Serve): Serve {
   return async (ctx) => {
     try {

@@ -1,4 +1,4 @@
-/** In which form a part of the wallet is asked for: by `format`, or else by Accept. */
+/** The form in which the client wants a part of the wallet: by `format`, or else by Accept. */
 import { badParameter } from '../bad-parameter.js';
 import type { Exchange } from '../exchange.js';
 

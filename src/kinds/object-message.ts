@@ -271,7 +271,7 @@ export type ObjectMessage =
   | { readonly type: 'CardChosen'; readonly card: SavedCard }
   /** Payments → TopUp: the charge of the saved card was begun. */
   | { readonly type: 'CardCharged'; readonly payment: string }
-  /** Payments → TopUp: how it stands at its processor, by a read that began after all others that were told before. */
+  /** Payments → TopUp: how it stands at its processor, by a read that began after those of all such messages before. */
   | { readonly type: 'PaymentChanged'; readonly source: PaymentSource; readonly payment: Payment }
   /** Payments → TopUp: the browser goes to its successURL now, for the one time. */
   | { readonly type: 'BrowserSent' }

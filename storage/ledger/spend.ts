@@ -1,6 +1,6 @@
 /**
  * What an org has spent, summed up from the postings of its ledger: by days, projects and one label; of the last day and week; and what
- * everything that bills now costs in an hour. It reads one org's rows by index, and postings only of the months that are asked for.
+ * everything that bills now costs in an hour. It reads one org's rows by index, and postings only of the months between the two times.
  *
  * I10: a sum has at most so many rows as its caller says. Each may read many postings, and the readers are there for all reads: two sums are under
  * way at a time in this process, and of one org one. The others wait; of one org at most four do, the next is refused with TooManyRequests.
@@ -70,7 +70,7 @@ export function openLedgerSpend(postgres: Postgres): LedgerSpend {
   };
 }
 
-/** Runs what is asked for when its turn has come. The wait ends, since each sum has the time of a statement at most. */
+/** Runs a sum when its turn has come. The wait ends, since each sum has the time of a statement at most. */
 function openTurns(): <T>(org: string, run: () => Promise<T>) => Promise<T> {
   const running = new Set<string>();
   const waiting: { readonly org: string; readonly go: () => void }[] = [];

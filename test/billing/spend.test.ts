@@ -54,7 +54,7 @@ async function post(org: string, postings: readonly object[]): Promise<void> {
 const sumOf = (rows: readonly unknown[], field: string): string =>
   sumUSD(rows.map((row) => new USD(textAt(row, field)))).toFixed();
 
-test('whatever spending is told apart by, its rows add up to the total, to the entries, and to the effective costs of FOCUS', async (t) => {
+test('however spending is grouped, its rows add up to the total, to the entries, and to the effective costs of FOCUS', async (t) => {
   const { org, owner } = await newOrg('spending');
   const postings = fc.sample(posting, 400);
   await post(org, postings);

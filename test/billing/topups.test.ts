@@ -274,7 +274,7 @@ test('an org that recharges by itself needs a saved card, buys below the level, 
   );
   t.is(recharges.length, 1, '30.00 is not below 30.00');
   await owner.merge(WALLET, { autoRecharge: { belowUSD: '60.00', amountUSD: '20.13' } });
-  await until('a card that is declined is told of', async () =>
+  await until('the TopUp says that a card is declined', async () =>
     (await events(owner)).includes('billing.auto_recharge_failed'),
   );
   const { body } = await owner.get(WALLET);
@@ -299,7 +299,7 @@ test('credits that were spent and whose payment is taken back are owed, and new 
     return textAt(asked.body, 'reason') !== 'PaymentDisputed' && asked;
   });
   t.is(`${refused.status} ${textAt(refused.body, 'reason')}`, '402 ArrearsOutstanding');
-  await until('it is told', async () => (await events(owner)).includes('billing.arrears_posted'));
+  await until('an event says it', async () => (await events(owner)).includes('billing.arrears_posted'));
   await bought(owner, 'pays', { amountUSD: '5.00' });
   const after = (await owner.get(WALLET)).body;
   t.is(textAt(after, 'arrearsUSD'), '0.00');

@@ -1,4 +1,4 @@
-/** Spending, the runway and FOCUS over HTTP: what is asked for, what is refused, and what the answers say. */
+/** Spending, the runway and FOCUS over HTTP: which requests are good, which are refused, and what the answers say. */
 import test from 'ava';
 import type { HttpDeps } from '../../http/deps.js';
 import { runwayOf } from '../../http/routes/runway.js';
@@ -54,7 +54,7 @@ function ledgerOf({ rows = [], entries = [], wallet, rate = ['0', '0', '0'], ask
 
 const clock = (): number => NOW;
 
-test('spending is asked for by times and groups, of this month when nothing is said, and its rows add up to the total', async (t) => {
+test('spending has its times and groups from the request, of this month without them, and its rows add up to the total', async (t) => {
   const asked: (SpendQuery & { readonly org: string })[] = [];
   const rows = [row('2026-11-01', 'a', 'x', '1.5'), row('2026-11-02', '', '', '-0.25')];
   const api = await openTestApi(t, { clock, ledger: ledgerOf({ rows, asked }) });

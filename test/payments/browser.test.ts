@@ -142,7 +142,7 @@ for (const javaScriptEnabled of [false, true]) {
       t.deepEqual(
         customer.asked,
         [{ url: '/thanks?order=1', referrer: undefined }],
-        'the secret address is told to nobody',
+        'no other site gets the secret address',
       );
       const payment = await bench.read(sale.id, sale.request);
       t.true(payment.state === 'Paid' && payment.card !== undefined);

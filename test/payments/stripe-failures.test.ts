@@ -1,4 +1,4 @@
-/** Stripe that fails, is slow, cuts its answers or refuses the key: the outcome is open, nothing is done twice, and no secret is said. */
+/** Stripe that fails, is slow, cuts its answers or refuses the key: the outcome is open, nothing is done twice, and no message holds a secret. */
 import test, { type ExecutionContext } from 'ava';
 import type { StripeOptions } from '../../src/engines/payments/stripe/open.js';
 import { checkoutOf, newPurchase, openPage, paidOf, paidPage, readOf, signal } from './contract.js';

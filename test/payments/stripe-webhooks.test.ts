@@ -51,7 +51,7 @@ test('every event of a purchase names it, however often and in which order it co
   for (const webhook of [...webhooks, ...webhooks.toReversed()])
     t.deepEqual(await notice(bench, webhook), { outcome: 'Changed', purchases: [purchase] }, webhook.event.type);
   const looked = bench.server.seen.filter(({ path }) => path.startsWith('/v1/payment_intents/'));
-  t.is(looked.length, 1, 'whose a payment is, is asked once');
+  t.is(looked.length, 1, 'Stripe is asked once whose a payment is');
   if (card === undefined) return t.fail();
   const again = newPurchase();
   await bench.processor.charge({ purchase: again, key: 'charge/1', amountUSD: '5.00', card }, signal());

@@ -1,4 +1,4 @@
-/** Sums of spending over random postings: they add up, whatever they are told apart by. */
+/** Sums of spending over random postings: they add up, however they are grouped. */
 import test from 'ava';
 import fc from 'fast-check';
 import { sumUSD, USD } from '../../src/money/usd.js';
@@ -69,7 +69,7 @@ function modelOf(postings: readonly Posting[], { from, to, day, project, label }
   return sums;
 }
 
-test('rows of spending are those of the entries of the ledger, and add up to their sum, whatever they are told apart by', async (t) => {
+test('rows of spending are those of the entries of the ledger, and add up to their sum, however they are grouped', async (t) => {
   t.timeout(120_000);
   const f = await openFixture(t);
   const spend = openLedgerSpend(f.store.postgres);

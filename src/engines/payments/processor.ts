@@ -93,7 +93,7 @@ export interface PaymentProcessor {
   openCheckout(request: CheckoutRequest, signal: AbortSignal): Promise<CheckoutOutcome>;
   charge(request: ChargeRequest, signal: AbortSignal): Promise<ChargeOutcome>;
   refund(request: RefundRequest, signal: AbortSignal): Promise<RefundOutcome>;
-  /** How a purchase stands now. `amountUSD`: what was asked for. */
+  /** How a purchase stands now. `amountUSD`: what the TopUp says. */
   read(purchase: Purchase, source: PaymentSource, amountUSD: string, signal: AbortSignal): Promise<ReadOutcome>;
   /** What has happened since the cursor, oldest first, a page at a time. Undefined: since the processor began to keep it, at most a day. */
   changes(cursor: string | undefined, signal: AbortSignal): Promise<ChangesOutcome>;
@@ -107,5 +107,5 @@ export interface PaymentProcessor {
 }
 
 export const CALL_WITHIN_MS = 20_000;
-/** How long a page can be paid at, when nothing else is asked (ms). */
+/** How long a page can be paid at, unless the request says another end (ms). */
 export const CHECKOUT_MS = 60 * 60_000;

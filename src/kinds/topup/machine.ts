@@ -18,7 +18,7 @@ import { isOver, wantGrant, type Decided, type Here, type TopUpPrivate } from '.
 const CHECKOUT_MS = 60 * 60_000;
 /** A processor that does not answer is asked again after so long (ms), until the page would be over. */
 const ASK_AGAIN_MS = 30_000;
-/** A charge whose outcome is not known is asked for with its key as long as the processor keeps keys (ms). */
+/** A charge whose outcome is not known is repeated with its key as long as the processor keeps keys (ms). */
 const CHARGE_WITHIN_MS = 23 * 3_600_000;
 const ASK = 'ask';
 const CREDIT = 'credit';
@@ -63,7 +63,7 @@ function ask({ object: { spec } }: Here, { attempt, expires, token, card }: TopU
     : { type: 'OpenCheckout', attempt, expires, amountUSD, saveCard, token };
 }
 
-/** It may have been told to the processor before: another page of another key is asked for only when no page was made. */
+/** The processor may have the request already: another key, and so another page, is used only when no page was made. */
 function askAgain(here: Here, kept: TopUpPrivate, { now }: When): Decided {
   if (isOver(here.object.status) || kept.source !== undefined) return IGNORED;
   if (now >= kept.expires)

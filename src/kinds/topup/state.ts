@@ -1,4 +1,4 @@
-/** What a TopUp keeps beside its status: where its payment is found, what was told of it, and what was taken back. Pure. */
+/** What a TopUp keeps beside its status: where its payment is found, what the customer has heard of it, and what was taken back. Pure. */
 import type { Effect } from '../effect.js';
 import type { Current } from '../machine.js';
 import type { PlainDecision } from '../plain-machine.js';
@@ -13,7 +13,7 @@ export interface TopUpPrivate {
   readonly token: string;
   /** Where the browser goes after the payment. It is used once. */
   readonly successURL?: string | undefined;
-  /** The page that was asked for last. */
+  /** The last page, as it was requested. */
   readonly attempt: number;
   /** When that ends (ms). */
   readonly expires: number;

@@ -1,6 +1,6 @@
 /**
  * The life of an org's Wallet: it says when the balance is low or something is owed, buys credits by itself, and pauses new work while a
- * payment is disputed. The ledger alone knows the balance and refuses (I7); what the Wallet was told may be a second old.
+ * payment is disputed. The ledger alone knows the balance and refuses (I7); what the Wallet has heard may be a second old.
  */
 import { showUSD, USD } from '../../money/usd.js';
 import type { Effect } from '../effect.js';
@@ -114,7 +114,7 @@ function dispute(
   return shown(here, { ...kept, disputes }, shownStatus, effects, context);
 }
 
-/** Told once an hour at most: each upload that is refused asks for it. */
+/** One event an hour at most, however many uploads are refused. */
 function storageFull(here: Here, { quotaBytes }: Content<'StorageFull'>, { now }: DecisionContext): Decided {
   const kept = here.private ?? NO_STATE;
   if (now - (kept.storageTold ?? -Infinity) < STORAGE_TOLD_EVERY_MS) return IGNORED;

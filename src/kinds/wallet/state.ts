@@ -9,7 +9,7 @@ export interface WalletPrivate {
   readonly open?: { readonly name: string; readonly month: string; readonly amountUSD: string } | undefined;
   /** What was bought in the latest month. */
   readonly month?: { readonly month: string; readonly usedUSD: string } | undefined;
-  /** Month whose limit was told of. */
+  /** Month in which an event said that the limit is reached. */
   readonly limitTold?: string | undefined;
   /** Why the month's limit left no room for one more purchase. */
   readonly limitReached?: string | undefined;

@@ -1,4 +1,4 @@
-/** What the ledger is told of work that goes on. */
+/** What the ledger hears of work that goes on. */
 import test from 'ava';
 import { AFTER_MS, openBegunWork } from '../../../actors/money/begun-work.js';
 import { encodeObject } from '../../../src/api/encode.js';
@@ -26,7 +26,7 @@ function attempt(uid: string, phase: AttemptStatus['phase'], timings: AttemptSta
 interface World {
   readonly bodies: Map<string, Buffer>;
   readonly ended: Set<string>;
-  /** What the ledger was told, a member each: `<key> <segments>`. */
+  /** What the ledger has heard, a member each: `<key> <segments>`. */
   readonly members: string[][];
   readonly funded: [string, number | undefined][];
   readonly problems: string[];
@@ -97,11 +97,11 @@ test('of work that goes on the ledger hears once what is billed, and the engine 
     bodies.set('b', attempt('another', 'Running', RUNS));
     return round < 3 ? AFTER_MS * (round + 1) : 'End';
   });
-  t.deepEqual(world.members, [['a Boot+Running']], 'another incarnation is not told of under this uid');
+  t.deepEqual(world.members, [['a Boot+Running']], 'the ledger hears of no other incarnation under this uid');
   t.deepEqual(world.funded, [['a', 1_001]]);
 });
 
-test('a long boot is told of, and its start when that comes', async (t) => {
+test('the ledger hears of a long boot, and of the start when that comes', async (t) => {
   const world = await rounds(['a'], (round, { bodies }) => {
     bodies.set('a', round < 3 ? attempt('a', 'Provisioning', BOOTS) : attempt('a', 'Running', RUNS));
     return round < 5 ? AFTER_MS * (round + 1) : 'End';
@@ -109,7 +109,7 @@ test('a long boot is told of, and its start when that comes', async (t) => {
   t.deepEqual(world.members, [['a Boot'], ['a Boot+Running']]);
 });
 
-test('what the ledger does not take is told again, and reported once', async (t) => {
+test('what the ledger does not take is sent again, and reported once', async (t) => {
   const world = await rounds(['a'], (round, known) => {
     known.bodies.set('a', attempt('a', 'Running', RUNS));
     known.answer = round < 2 ? 'Unavailable' : 'Committed';

@@ -1,4 +1,4 @@
-/** What is said to the processor when a saved card is charged, and under which key. */
+/** What a charge of a saved card sends to the processor, and under which key. */
 import test from 'ava';
 import { chargeCardEffect, type ProcessorEffectDeps } from '../../../actors/payments/processor-effects.js';
 import { encodeObject } from '../../../src/api/encode.js';
@@ -41,7 +41,7 @@ function openEffect(saved: string | undefined) {
   return { charged, told, run };
 }
 
-test('a card that the TopUp has not kept yet is told and not charged, and without one it is refused', async (t) => {
+test('a TopUp that has kept no card yet hears of the saved one, which is not charged, and without a saved card its payment is refused', async (t) => {
   const has = openEffect('pm_1');
   await has.run();
   t.deepEqual(has.told, [{ type: 'CardChosen', card: card('pm_1') }]);

@@ -67,7 +67,7 @@ test('time alone changes nothing of it: where the other figures stay, so does it
   t.deepEqual(touched.object.status, some.object.status);
 });
 
-test('spans are said in one unit, cut to whole ones', (t) => {
+test('spans are written in one unit, cut to whole ones', (t) => {
   const minute = 60_000;
   t.deepEqual(
     [0, minute - 1, minute, 59.9 * minute, 60 * minute, 47 * 60 * minute, 365 * DAY_MS, 365 * DAY_MS + 1, Infinity].map(

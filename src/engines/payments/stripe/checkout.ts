@@ -7,7 +7,7 @@ import type { CheckoutOutcome, CheckoutRequest } from '../processor.js';
 import type { Ask } from './client.js';
 import { centsOf, CURRENCY, metadataOf } from './purchase.js';
 
-/** Stripe takes ends between 30 minutes and 24 hours ahead; which of both was missed is told by which is nearer. */
+/** Stripe takes ends between 30 minutes and 24 hours ahead; the nearer of the two says which one was missed. */
 const MIDDLE_MS = 12 * 3_600_000;
 
 export async function openPage(
@@ -36,7 +36,7 @@ export async function openPage(
 
 function paramsOf(request: CheckoutRequest, deployment: string): Stripe.Checkout.SessionCreateParams {
   const { purchase, amountUSD, expires, saveCard, doneURL, cancelURL } = request;
-  // Refunds and disputes carry the PaymentIntent, and invoices neither of both.
+  // Refunds and disputes carry the PaymentIntent's metadata, invoices carry none.
   const metadata = metadataOf(purchase, deployment);
   return {
     mode: 'payment',

@@ -1,5 +1,5 @@
 /**
- * Reads a webhook of Stripe: whether it is genuine, and which purchases it is about. It says nothing of how they stand; that is asked anew, so
+ * Reads a webhook of Stripe: whether it is genuine, and which purchases it is about. How they stand is read anew, so
  * repeats, losses and any order of webhooks mean nothing.
  */
 import type { Notice, Unreachable } from '../processor.js';
