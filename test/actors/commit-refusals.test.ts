@@ -41,7 +41,7 @@ test('a wallet without the money says what is missing', (t) => {
     code: 'InsufficientCredits',
     message: 'the wallet refuses the hold: 0.10 USD are left and 0.25 USD are needed',
   });
-  t.regex(fix, /Ask for less/);
+  t.regex(fix, /Add credits with a TopUp, ask for less/);
   t.like(refused({ by: 'Wallet', arrearsUSD: '1.50' }), {
     code: 'ArrearsOutstanding',
     message: 'the wallet refuses the hold: 1.50 USD are owed, and 0.25 USD are needed',
