@@ -10,6 +10,16 @@ export interface Deadline {
   clear(): void;
 }
 
+/** What `run` comes to, with a signal that ends `ms` from now or with `signal`. */
+export async function within<T>(ms: number, signal: AbortSignal, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const ends = deadline(ms, signal);
+  try {
+    return await run(ends.signal);
+  } finally {
+    ends.clear();
+  }
+}
+
 /** `ms` from now, or when `signal` is aborted. */
 export function deadline(ms: number, signal: AbortSignal): Deadline {
   const controller = new AbortController();

@@ -5,6 +5,7 @@
  */
 import type { ChangedCredit, CreditRows } from '../../storage/ledger/credits.js';
 import type { MessageRouter } from '../message-router.js';
+import { within } from '../../src/deadline.js';
 import { abortable } from '../wait.js';
 import { tick } from './ticker.js';
 
@@ -37,8 +38,7 @@ export function showCredits({ rows, send, onProblem }: CreditDeps, stopping: Abo
     const changed = await rows.changedCredits(cursor, MOST);
     cursor = changed.length < MOST ? START : (changed.at(-1) ?? START);
     if (changed.length === 0) return;
-    const signal = AbortSignal.any([stopping, AbortSignal.timeout(WAIT_MS)]);
-    const shown = await Promise.all(changed.map((one) => show(one, signal)));
+    const shown = await within(WAIT_MS, stopping, (signal) => Promise.all(changed.map((one) => show(one, signal))));
     await rows.creditsShown(shown.filter((one) => one !== undefined));
   }
 

@@ -10,6 +10,7 @@
  * are whom users name. No round begins before the last has ended.
  */
 import type { MailEngine, MailOutcome } from '../../src/engines/mail/engine.js';
+import { within } from '../../src/deadline.js';
 import { noticeMail } from '../../src/kinds/budget/notice-mail.js';
 import type { DueMail, EndedMails, MailBounds, MailEnd, MailRows } from '../../storage/ledger/mails.js';
 import type { MessageRouter } from '../message-router.js';
@@ -74,8 +75,10 @@ export function sendMails(deps: MailDeps, stopping: AbortSignal): Promise<void> 
   async function tellBudgets(): Promise<void> {
     if (!untold) return;
     const ended = await rows.endedMails(MOST_ENDED);
-    const signal = AbortSignal.any([stopping, AbortSignal.timeout(TELL_WITHIN_MS)]);
-    const told = (await Promise.all(ended.map((one) => tell(one, signal)))).filter((one) => one !== undefined);
+    const answers = await within(TELL_WITHIN_MS, stopping, (signal) =>
+      Promise.all(ended.map((one) => tell(one, signal))),
+    );
+    const told = answers.filter((one) => one !== undefined);
     await rows.toldMails(told);
     untold = ended.length === MOST_ENDED || told.length < ended.length;
   }

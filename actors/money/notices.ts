@@ -5,6 +5,7 @@
  */
 import type { ProjectionRows, ReachedThreshold } from '../../storage/ledger/projection.js';
 import type { MessageRouter } from '../message-router.js';
+import { within } from '../../src/deadline.js';
 import { abortable } from '../wait.js';
 import { tick } from './ticker.js';
 
@@ -34,8 +35,7 @@ export function sendNotices({ rows, send, onProblem }: NoticeDeps, stopping: Abo
   async function round(): Promise<void> {
     const reached = await rows.unnoticed(MOST);
     if (reached.length === 0) return;
-    const signal = AbortSignal.any([stopping, AbortSignal.timeout(WAIT_MS)]);
-    const arrived = await Promise.all(reached.map((one) => notify(one, signal)));
+    const arrived = await within(WAIT_MS, stopping, (signal) => Promise.all(reached.map((one) => notify(one, signal))));
     await rows.noticed(arrived.filter((one) => one !== undefined));
   }
 

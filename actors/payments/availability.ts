@@ -1,6 +1,7 @@
 /** Whether credits can be bought now: a create of a TopUp is refused when no processor is configured, or it does not answer. */
 import type { PaymentProcessor } from '../../src/engines/payments/processor.js';
 import type { Refusal } from '../../src/api/refusal.js';
+import { within } from '../../src/deadline.js';
 import type { Clock } from '../../storage/store.js';
 
 /** A processor that has answered is not asked again for so long (ms), one that has not for a shorter time. */
@@ -27,8 +28,7 @@ export function openPaymentsReady(
   let asking: Promise<Refusal | undefined> | undefined;
 
   async function ask(of: PaymentProcessor): Promise<Refusal | undefined> {
-    const signal = AbortSignal.any([stopping, AbortSignal.timeout(WITHIN_MS)]);
-    const outcome = await of.check(signal).catch((error: unknown) => ({
+    const outcome = await within(WITHIN_MS, stopping, (signal) => of.check(signal)).catch((error: unknown) => ({
       outcome: 'Unreachable' as const,
       message: error instanceof Error ? error.message : 'failed',
     }));

@@ -7,6 +7,7 @@
  */
 import type { PaymentProcessor } from '../../src/engines/payments/processor.js';
 import type { Payment, Purchase } from '../../src/kinds/topup/payment.js';
+import { within } from '../../src/deadline.js';
 import type { Purchases } from '../../storage/payments/purchases.js';
 import type { Clock } from '../../storage/store.js';
 import type { MessageRouter } from '../message-router.js';
@@ -52,28 +53,31 @@ export function openSettlements(deps: SettlementDeps): Settle {
 
   async function look(purchase: Purchase): Promise<Settled> {
     try {
-      const signal = AbortSignal.any([stopping, AbortSignal.timeout(WITHIN_MS)]);
-      const stored = await purchases.find(purchase.uid);
-      if (stored === undefined || stored.org !== purchase.org) {
-        noteStray(purchase);
-        return 'Settled';
-      }
-      const { source, expires } = stored.kept;
-      if (source === undefined) return stored.phase === 'Failed' ? 'Settled' : 'TooEarly';
-      const outcome = await processor.read(stored, source, stored.amountUSD, signal);
-      if (outcome.outcome === 'Unreachable') {
-        onProblem(outcome.message);
-        return 'Later';
-      }
-      const payment: Payment = outcome.outcome === 'Known' ? outcome.payment : absent(expires, clock());
-      if (payment.state === 'Mismatch') onProblem(`TopUp ${stored.name} of org ${stored.org}: ${payment.message}`);
-      const address = { org: stored.org, kind: 'TopUp', project: '', name: stored.name };
-      const delivery = await abortable(send(address, stored.uid, { type: 'PaymentChanged', source, payment }), signal);
-      return delivery === 'Done' || delivery === 'Absent' ? 'Settled' : 'Later';
+      return await within(WITHIN_MS, stopping, (signal) => readAndTell(purchase, signal));
     } catch (error) {
       if (!stopping.aborted) onProblem(error instanceof Error ? error.message : 'failed');
       return 'Later';
     }
+  }
+
+  async function readAndTell(purchase: Purchase, signal: AbortSignal): Promise<Settled> {
+    const stored = await purchases.find(purchase.uid);
+    if (stored === undefined || stored.org !== purchase.org) {
+      noteStray(purchase);
+      return 'Settled';
+    }
+    const { source, expires } = stored.kept;
+    if (source === undefined) return stored.phase === 'Failed' ? 'Settled' : 'TooEarly';
+    const outcome = await processor.read(stored, source, stored.amountUSD, signal);
+    if (outcome.outcome === 'Unreachable') {
+      onProblem(outcome.message);
+      return 'Later';
+    }
+    const payment: Payment = outcome.outcome === 'Known' ? outcome.payment : absent(expires, clock());
+    if (payment.state === 'Mismatch') onProblem(`TopUp ${stored.name} of org ${stored.org}: ${payment.message}`);
+    const address = { org: stored.org, kind: 'TopUp', project: '', name: stored.name };
+    const delivery = await abortable(send(address, stored.uid, { type: 'PaymentChanged', source, payment }), signal);
+    return delivery === 'Done' || delivery === 'Absent' ? 'Settled' : 'Later';
   }
 
   /** A backup that is older than the purchase was restored: a person has to give the credits, or the money, back. */

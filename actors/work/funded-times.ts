@@ -12,6 +12,7 @@
 import { LRUCache } from 'lru-cache';
 import type { ComputeEngine, FundedTime } from '../../src/engines/compute/contract/engine.js';
 import type { ApiObject } from '../../src/api/object.js';
+import { within } from '../../src/deadline.js';
 import { firstFundedUntil } from '../../src/kinds/attempt/billing.js';
 import type { FundedHold } from '../../storage/commit/request.js';
 import type { Clock } from '../../storage/store.js';
@@ -63,7 +64,7 @@ export function openFundedTimes({ engine, attempts, clock, graceMs, onProblem }:
         if (attempt.found !== 'Live') return [];
         return [{ work: workId(uid, attempt.epoch), seconds: secondsTo(until, now) }];
       });
-      if (times.length > 0) await to.fund(times, AbortSignal.any([stopping, AbortSignal.timeout(ANSWER_MS)]));
+      if (times.length > 0) await within(ANSWER_MS, stopping, (signal) => to.fund(times, signal));
       // A time that was noted meanwhile goes with the next round.
       for (const [uid, until] of some) if (unsent.get(uid) === until) unsent.delete(uid);
     }

@@ -1,4 +1,6 @@
 /** Stripe that fails, is slow, cuts its answers or refuses the key: the outcome is open, nothing is done twice, and no message holds a secret. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import test, { type ExecutionContext } from 'ava';
 import type { StripeOptions } from '../../src/engines/payments/stripe/open.js';
 import { checkoutOf, newPurchase, openPage, paidOf, paidPage, readOf, signal } from './contract.js';
@@ -87,6 +89,10 @@ test('a failure that Stripe keeps for the key stays open, and the key is never a
 });
 
 test('a silent Stripe ends the call when its time is over, or when the caller goes, and the request with it', async (t) => {
+  setFlagsFromString('--expose-gc');
+  // A deadline that nothing holds would be collected, and the call never end.
+  const collecting = setInterval(runInNewContext('gc') as () => void, 50);
+  t.teardown(() => clearInterval(collecting));
   const bench = await open(t, { withinMs: 300 });
   const opened = await openPage(bench);
   bench.server.fail(SESSIONS, 'Hang', 2);

@@ -3,6 +3,7 @@
  * package's retries lie within. The package is loaded at the first call, so that a service without Stripe never reads it.
  */
 import type { Stripe } from 'stripe';
+import { within } from '../../../deadline.js';
 import { failureOf, type Failure } from './failure.js';
 import { httpClient, openAgent } from './http-client.js';
 
@@ -27,8 +28,10 @@ export interface ClientOptions {
   readonly withinMs: number;
 }
 
-/** Makes the `Ask` of one call, which `signal` ends early. */
-export function openClient({ secretKey, url, withinMs }: ClientOptions): (signal: AbortSignal) => Ask {
+/** Gives a call its `Ask`, which `signal` ends early. */
+export type Begin = <T>(signal: AbortSignal, call: (ask: Ask) => Promise<T>) => Promise<T>;
+
+export function openClient({ secretKey, url, withinMs }: ClientOptions): Begin {
   const { hostname, port, protocol } = new URL(url);
   const isPlain = protocol === 'http:';
   const at = {
@@ -38,9 +41,9 @@ export function openClient({ secretKey, url, withinMs }: ClientOptions): (signal
   };
   const agent = openAgent(at.protocol);
 
-  return (signal) => {
-    const ends = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
-    return async (requests) => {
+  const askUntil =
+    (ends: AbortSignal): Ask =>
+    async (requests) => {
       const { default: Client } = await import('stripe');
       try {
         // A client for each call costs a tenth of a millisecond, and has the signal of its call.
@@ -56,7 +59,7 @@ export function openClient({ secretKey, url, withinMs }: ClientOptions): (signal
         return failure;
       }
     };
-  };
+  return (signal, call) => within(withinMs, signal, (ends) => call(askUntil(ends)));
 }
 
 /** Rejects at the end of `signal`: the package's pauses before its retries do not know it. */

@@ -30,14 +30,15 @@ export function openStripe(options: StripeOptions): PaymentProcessor & Required<
   const live = /^[a-z]+_live_/.test(secretKey);
   return {
     name: 'Stripe',
-    openCheckout: (request, signal) => openPage(begin(signal), request, deployment, clock()),
-    charge: (request, signal) => chargeCard(begin(signal), request, deployment),
-    refund: (request, signal) => payBack(begin(signal), request, deployment),
-    read: (purchase, source, amountUSD, signal) => readPayment(begin(signal), purchase, source, amountUSD, deployment),
-    changes: (cursor, signal) => readChanges(begin(signal), owners, cursor, deployment, clock()),
+    openCheckout: (request, signal) => begin(signal, (ask) => openPage(ask, request, deployment, clock())),
+    charge: (request, signal) => begin(signal, (ask) => chargeCard(ask, request, deployment)),
+    refund: (request, signal) => begin(signal, (ask) => payBack(ask, request, deployment)),
+    read: (purchase, source, amountUSD, signal) =>
+      begin(signal, (ask) => readPayment(ask, purchase, source, amountUSD, deployment)),
+    changes: (cursor, signal) => begin(signal, (ask) => readChanges(ask, owners, cursor, deployment, clock())),
     async check(signal) {
       // A restricted key has to be able to read events, and need not see the balance.
-      const listed = await begin(signal)((stripe) => stripe.events.list({ limit: 1 }));
+      const listed = await begin(signal, (ask) => ask((stripe) => stripe.events.list({ limit: 1 })));
       if (listed.outcome === 'Answered') {
         if (Array.isArray(listed.value.data)) return { outcome: 'Reachable' };
         return { outcome: 'Unreachable', message: "Stripe's answer is no list" };
@@ -47,6 +48,6 @@ export function openStripe(options: StripeOptions): PaymentProcessor & Required<
         : { outcome: 'Unreachable', message: `Stripe refuses to list events (${listed.message})` };
     },
     notice: (body, signature, now, signal) =>
-      readNotice(begin(signal), owners, { body, signature, now }, { deployment, webhookSecrets, live }),
+      begin(signal, (ask) => readNotice(ask, owners, { body, signature, now }, { deployment, webhookSecrets, live })),
   };
 }
