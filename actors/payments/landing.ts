@@ -19,7 +19,9 @@ export function openLanding(
   return async (uid, token, way, signal) => {
     const before = await find(uid, token);
     if (before === undefined || way === 'Cancelled') return before && { ...viewOf(before), redirect: before.cancelURL };
-    await settle(before, signal);
+    // One that has ended changes only at the processor, which tells of it: its page asks nobody, however often it is loaded.
+    const hasEnded = before.phase === 'Succeeded' || before.phase === 'Failed';
+    if (!hasEnded) await settle(before, signal);
     const found = (await find(uid, token)) ?? before;
     const isPaying = found.phase === 'Succeeded' || found.kept.paid !== undefined || found.reason === 'PaymentPending';
     const { successURL } = found.kept;

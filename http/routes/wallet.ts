@@ -28,7 +28,7 @@ import { formatOf } from './wallet-format.js';
 const SCOPE = 'billing:read';
 /** Entries of a page when the client does not say. */
 const PAGE = 100;
-const MONTH = /^\d{4}-(?:0[1-9]|1[0-2])$/;
+const MONTH = /^[1-9]\d{3}-(?:0[1-9]|1[0-2])$/;
 
 const BELOW: ReadonlyMap<string, (x: Exchange, context: ServerContext, caller: Caller) => Promise<void>> = new Map([
   ['redemptions', redeem] as const,

@@ -7,6 +7,7 @@ import { USD } from '../../src/money/usd.js';
 import type { Postgres, Statement } from '../postgres.js';
 import { ENTRY_COLUMNS, entryOf, type EntryRow, type LedgerEntry } from './entries.js';
 import { counterOf, COUNTER_COLUMNS, holdOf, type CounterRow } from './rows.js';
+import { openTurns } from './turns.js';
 
 export interface WalletFigures {
   readonly mode: WalletMode;
@@ -28,6 +29,8 @@ export interface LedgerReads {
 }
 
 export function openLedgerReads(postgres: Postgres): LedgerReads {
+  // Those of an early month may lie behind all that came later. As many wait as requests of an org may be under way.
+  const inTurn = openTurns({ atOnce: 4, mostWaiting: 2_000, what: 'lists of its entries' });
   return {
     async counter(org, name) {
       const [row] = await postgres.readRows<CounterRow>(COUNTER, [org, name]);
@@ -47,9 +50,11 @@ export function openLedgerReads(postgres: Postgres): LedgerReads {
       return { mode, balanceUSD: new USD(balance), heldUSD: new USD(held) };
     },
     async entries(org, after, limit, month) {
-      const rows = await (month === undefined
-        ? postgres.readRows<EntryRow>(ENTRIES, [org, after, limit])
-        : postgres.readRows<EntryRow>(ENTRIES_OF_MONTH, [org, after, limit, month]));
+      const rows = await inTurn(org, () =>
+        month === undefined
+          ? postgres.readRows<EntryRow>(ENTRIES, [org, after, limit])
+          : postgres.readRows<EntryRow>(ENTRIES_OF_MONTH, [org, after, limit, month]),
+      );
       return rows.map(entryOf);
     },
   };

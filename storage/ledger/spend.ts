@@ -3,11 +3,11 @@
  * everything that bills now costs in an hour. It reads one org's rows by index, and postings only of the months between the two times.
  *
  * I10: a sum has at most so many rows as its caller says. Each may read many postings, and the readers are there for all reads: two sums are under
- * way at a time in this process, and of one org one. The others wait; of one org at most four do, the next is refused with TooManyRequests.
+ * way at a time in this process, and of one org one. The others wait, in turns of their orgs (`turns.ts`).
  */
-import { refuse } from '../../src/api/refusal.js';
 import { USD } from '../../src/money/usd.js';
 import type { Postgres, Statement } from '../postgres.js';
+import { openTurns } from './turns.js';
 
 export interface SpendQuery {
   /** ms; the first is inside, the last is not. */
@@ -46,11 +46,8 @@ export interface LedgerSpend {
   rate(org: string): Promise<SpendRate>;
 }
 
-const MOST_SUMS = 2;
-const MOST_WAITING_OF_ORG = 4;
-
 export function openLedgerSpend(postgres: Postgres): LedgerSpend {
-  const inTurn = openTurns();
+  const inTurn = openTurns({ atOnce: 2, mostWaiting: 4, what: 'sums of its spending' });
   return {
     rows: (org, { from, to, day, project, label }, most) =>
       inTurn(org, async () => {
@@ -67,35 +64,6 @@ export function openLedgerSpend(postgres: Postgres): LedgerSpend {
         const [perHour, lastDay, lastWeek] = row ?? ['0', '0', '0'];
         return { perHourUSD: new USD(perHour), lastDayUSD: new USD(lastDay), lastWeekUSD: new USD(lastWeek) };
       }),
-  };
-}
-
-/** Runs a sum when its turn has come. The wait ends, since each sum has the time of a statement at most. */
-function openTurns(): <T>(org: string, run: () => Promise<T>) => Promise<T> {
-  const running = new Set<string>();
-  const waiting: { readonly org: string; readonly go: () => void }[] = [];
-  const next = (): void => {
-    while (running.size < MOST_SUMS) {
-      const i = waiting.findIndex(({ org }) => !running.has(org));
-      const [one] = i < 0 ? [] : waiting.splice(i, 1);
-      if (one === undefined) return;
-      running.add(one.org);
-      one.go();
-    }
-  };
-  return async (org, run) => {
-    if (waiting.filter((one) => one.org === org).length >= MOST_WAITING_OF_ORG)
-      throw refuse('TooManyRequests', 'this org has other sums of its spending under way', { retryAfterSeconds: 1 });
-    await new Promise<void>((go) => {
-      waiting.push({ org, go });
-      next();
-    });
-    try {
-      return await run();
-    } finally {
-      running.delete(org);
-      next();
-    }
   };
 }
 
