@@ -3,6 +3,7 @@
  * goes through the child's own actor like any client's write (I1). Many at once are collected in `collect.ts`.
  */
 import { addressKey, type Address } from '../../src/api/address.js';
+import type { ErrorCode } from '../../src/api/errors/codes.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
@@ -95,15 +96,17 @@ export async function createChild(
     const { uid } = decodeObject(reply.body).metadata;
     return remove(address, { preconditions: { uid }, propagationPolicy: 'Background' }, deps);
   }
-  if (reply.refusal.code !== 'AlreadyExists') return refusedAs(reply);
+  if (reply.parked) return refusedAs(reply);
+  // Whatever refuses: what an earlier run has made counts in limits, and would be refused because of itself.
   const there = await deps.read(address);
-  if (!there) return retry('the child went while it was being looked at');
-  const child = decodeObject(there);
-  if (controls(row.uid, child) && (await isOurs(row, address, kind, deps))) {
+  const child = there && decodeObject(there);
+  if (child !== undefined && controls(row.uid, child) && (await isOurs(row, address, kind, deps))) {
     // Made by an earlier run of this effect; or by a client, before its owner knew of it.
     if (kind.asChild === undefined) return DONE;
     return deps.tell(row, address, child.metadata.uid, { type: 'ChildAsked' });
   }
+  if (reply.refusal.code !== 'AlreadyExists') return refusedAs(reply);
+  if (child === undefined) return retry('the child went while it was being looked at');
   return { outcome: 'Failed', reason: 'AlreadyExists', message: `${effect.kind} "${effect.name}" belongs to another` };
 }
 
@@ -186,10 +189,18 @@ export async function remove(address: Address, options: DeleteOptions, deps: Chi
   return { outcome: 'Failed', reason: 'Conflict', message: reply.refusal.message };
 }
 
+/** Refusals that pass by themselves. */
+const PASSING: ReadonlySet<ErrorCode> = new Set([
+  'Unavailable',
+  'InternalError',
+  'Conflict',
+  'PaymentVerificationUnavailable',
+]);
+
 export function refusedAs(reply: Extract<WriteReply, { outcome: 'Refused' }>): EffectOutcome {
   const { code, message } = reply.refusal;
   if (reply.parked) return wait(message);
-  if (code === 'Unavailable' || code === 'InternalError' || code === 'Conflict') return retry(message);
+  if (PASSING.has(code)) return retry(message);
   const capped = reply.refusal.causes?.some(({ reason }) => reason === MAX_COST_REACHED) === true;
   return { outcome: 'Failed', reason: capped ? MAX_COST_REACHED : code, message, shortfall: reply.shortfall };
 }

@@ -75,6 +75,9 @@ export const chargeCardEffect: LaterEffectDefinition<'ChargeCard', ProcessorEffe
           : { type: 'CardChosen', card: saved },
       );
     }
+    // It may have been charged there, and only there it can be known.
+    if (card.processor !== processor.name)
+      return retry(`its card is kept by ${card.processor}, which is not the processor now`);
     const request = { purchase: purchaseOf(row), key: `topup/${row.uid}`, amountUSD, card };
     const outcome = await processor.charge(request, signal);
     switch (outcome.outcome) {

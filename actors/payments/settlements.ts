@@ -63,11 +63,15 @@ export function openSettlements(deps: SettlementDeps): Settle {
   async function readAndTell(purchase: Purchase, signal: AbortSignal): Promise<Settled> {
     const stored = await purchases.find(purchase.uid);
     if (stored === undefined || stored.org !== purchase.org) {
-      noteStray(purchase);
+      noteStray(purchase, 'there is no such TopUp');
       return 'Settled';
     }
     const { source, expires } = stored.kept;
-    if (source === undefined) return stored.phase === 'Failed' ? 'Settled' : 'TooEarly';
+    if (source === undefined) {
+      if (stored.phase !== 'Failed') return 'TooEarly';
+      noteStray(purchase, 'it has failed before its payment was known');
+      return 'Settled';
+    }
     const outcome = await processor.read(stored, source, stored.amountUSD, signal);
     if (outcome.outcome === 'Unreachable') {
       onProblem(outcome.message);
@@ -80,14 +84,12 @@ export function openSettlements(deps: SettlementDeps): Settle {
     return delivery === 'Done' || delivery === 'Absent' ? 'Settled' : 'Later';
   }
 
-  /** A backup that is older than the purchase was restored: a person has to give the credits, or the money, back. */
-  function noteStray({ org, name, uid }: Purchase): void {
+  /** A backup that is older than the purchase was restored, or a charge had no answer for a day: a person has to look at the processor. */
+  function noteStray({ org, name, uid }: Purchase, why: string): void {
     if (strays.has(uid)) return;
     if (strays.size >= MOST) strays.clear();
     strays.add(uid);
-    onProblem(
-      `${processor.name} has a purchase of TopUp "${name}" (uid ${uid}) of org ${org}, and there is no such TopUp`,
-    );
+    onProblem(`${processor.name} has a purchase of TopUp "${name}" (uid ${uid}) of org ${org}, and ${why}`);
   }
 
   function begin(purchase: Purchase): Promise<Settled> {

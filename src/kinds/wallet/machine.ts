@@ -61,9 +61,9 @@ function update(here: Here, context: DecisionContext): Decided {
       message: 'credits cannot be bought automatically: no card is saved',
       fix: 'Pay a TopUp with spec.savePaymentMethod true, and let the card be kept on its page. Then change the wallet again.',
     });
-  // What has failed is tried again, by the levels of now.
+  // What has failed is tried again when the balance is below the level of now.
   const { stopped: _, limitTold: __, limitReached: ___, ...rest } = kept;
-  return shown(here, rest, here.object.status, [{ type: 'AskBalance' }], context);
+  return shown(here, { ...rest, belowRecharge: false }, here.object.status, [{ type: 'AskBalance' }], context);
 }
 
 function balance(

@@ -15,7 +15,7 @@ const card = (method: string) => ({
 const ADDRESS = { org: 'acme', kind: 'TopUp', project: '', name: 'recharge' };
 
 /** A TopUp that waits to be charged, a Wallet with this card, and a processor that answers nothing. */
-function openEffect(saved: string | undefined) {
+function openEffect(saved: string | undefined, name: PaymentProcessor['name'] = 'Stripe') {
   const [charged, told]: [ChargeRequest[], ObjectMessage[]] = [[], []];
   const charge: PaymentProcessor['charge'] = async (request) => {
     charged.push(request);
@@ -23,7 +23,7 @@ function openEffect(saved: string | undefined) {
   };
   const topUp = { metadata: { name: 'recharge', uid: 'uid-1', resourceVersion: '1' }, status: { phase: 'Queued' } };
   const deps = {
-    ...{ processor: { name: 'Stripe', charge }, paymentBase: 'https://troupe.test' },
+    ...{ processor: { name, charge }, paymentBase: 'https://troupe.test' },
     read: async () => encodeObject(topUp as never),
     objects: { read: async () => ({ private: JSON.stringify(saved === undefined ? {} : { card: card(saved) }) }) },
     tell: async (_row: unknown, _to: unknown, _uid: unknown, message: ObjectMessage) => {
@@ -63,4 +63,10 @@ test('a charge is repeated with its key and the card that was kept, also when th
     ],
   );
   t.deepEqual(told, []);
+});
+
+test('a card that was chosen at another processor waits for that one, which may have charged it', async (t) => {
+  const { charged, run, told } = openEffect('pm_1', 'Test');
+  t.is((await run('pm_1')).outcome, 'Retry');
+  t.deepEqual([charged, told], [[], []]);
 });

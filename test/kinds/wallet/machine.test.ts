@@ -112,7 +112,11 @@ test('after a failure nothing is bought until the wallet is changed or another c
   if (second === undefined) return;
   w.toWallet({ type: 'EffectFailed', effect: second, reason: 'QuotaExceeded', message: 'the org is full' });
   t.regex(w.events.at(-1)?.message ?? '', /the org is full/);
+  w.patch({ autoRecharge: { ...RECHARGE, belowUSD: '0.50' } });
+  w.has('1.00');
+  t.is(w.purchases().length, 2, 'it is not below the level of now');
   w.patch({ autoRecharge: { ...RECHARGE, amountUSD: '10.00' } });
+  w.has('1.00');
   t.is(w.purchases().length, 3);
   t.deepEqual(w.eventNames(), ['billing.auto_recharge_failed', 'billing.auto_recharge_failed']);
 });
