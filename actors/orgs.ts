@@ -13,10 +13,10 @@ import { OPERATOR_SCOPE } from '../src/api/access/scope.js';
 import { isOwner } from '../src/kinds/member/rule.js';
 import { WALLET_ADDRESS } from '../src/kinds/wallet/address.js';
 import { DEFAULT_PROJECT } from '../src/kinds/project/machine.js';
-import type { KeepResult, Keyed, KeptAnswer } from '../storage/commit/request.js';
+import type { Keyed } from '../storage/commit/request.js';
 import type { Orgs } from '../storage/orgs.js';
-import type { StoredResponse } from '../storage/store.js';
 import type { ServiceWrite } from './effects/children.js';
+import { findAnswer, keepAnswer, type KeyedAnswers } from './keyed-answers.js';
 import type { WriteReply } from './resource-service.js';
 
 export interface OrgDeps {
@@ -27,11 +27,8 @@ export interface OrgDeps {
   /** From then on the org's wallet is of the mode that this deployment has. */
   setWallet(org: string): Promise<void>;
   randomBytes(length: number): Uint8Array;
-  /** Answers to keyed requests: kept as those of writes are, since an org's first key is shown in no other place. */
-  readonly answers: {
-    find(holder: string, key: string): Promise<Pick<StoredResponse, 'fingerprint' | 'response'> | undefined>;
-    keep(answer: KeptAnswer): Promise<KeepResult>;
-  };
+  /** An org's first key is shown in no other place. Operators have their keys in the bootstrap org. */
+  readonly answers: KeyedAnswers;
 }
 
 /** Something that the service keeps in step with its own files or machine: made when absent, replaced when different. */
@@ -77,7 +74,7 @@ export async function createOrg(name: string, deps: OrgDeps, keyed?: Keyed): Pro
     await deps.setWallet(org);
     await seedOrg(org, deps);
     const key = await firstKey(org, deps);
-    if (keyed) await keepAnswer(keyed, org, key, deps);
+    if (keyed) await keepCreated(keyed, org, key, deps);
     await deps.rows.ready(org);
     return { outcome: 'Created', org, key };
   } finally {
@@ -97,7 +94,7 @@ export async function recoverOrg(name: string, deps: OrgDeps, keyed?: Keyed): Pr
   const member = await ownerIn(org, deps);
   const scopes = org === BOOTSTRAP_ORG ? ['*:*', OPERATOR_SCOPE] : ['*:*'];
   const key = await ownerKey(org, `owner-${hex(deps)}`, scopes, deps, member);
-  if (keyed) await keepAnswer(keyed, org, key, deps);
+  if (keyed) await keepCreated(keyed, org, key, deps);
   return { outcome: 'Created', org, key };
 }
 
@@ -117,23 +114,15 @@ function ownerSpec(org: string): object {
   return { email: `owner@${org}.${BRAND}`, role: 'Owner' };
 }
 
-async function replayed(
-  { holder, key, fingerprint }: Keyed,
-  deps: OrgDeps,
-): Promise<Extract<CreatedOrg, { outcome: 'Created' }> | undefined> {
-  const stored = await deps.answers.find(holder, key);
-  if (!stored) return undefined;
-  if (stored.fingerprint !== fingerprint)
-    throw refuse('IdempotencyKeyReused', `Idempotency-Key "${key}" was used for a different request`);
-  const { org, key: shown } = JSON.parse(stored.response.toString('utf8')) as { org: string; key: string };
+async function replayed(keyed: Keyed, deps: OrgDeps): Promise<Extract<CreatedOrg, { outcome: 'Created' }> | undefined> {
+  const before = await findAnswer(deps.answers, BOOTSTRAP_ORG, keyed);
+  if (before === undefined) return undefined;
+  const { org, key: shown } = JSON.parse(before.toString('utf8')) as { org: string; key: string };
   return { outcome: 'Created', org, key: shown, replayed: true };
 }
 
-async function keepAnswer(keyed: Keyed, org: string, key: string, deps: OrgDeps): Promise<void> {
-  const response = Buffer.from(JSON.stringify({ org, key }));
-  const { outcome } = await deps.answers.keep({ ...keyed, status: 201, response, headers: {} });
-  if (outcome !== 'Kept')
-    throw refuse('Unavailable', 'the answer could not be kept; try again', { retryAfterSeconds: 1 });
+async function keepCreated(keyed: Keyed, org: string, key: string, deps: OrgDeps): Promise<void> {
+  await keepAnswer(deps.answers, BOOTSTRAP_ORG, keyed, Buffer.from(JSON.stringify({ org, key })));
 }
 
 /** The bootstrap org with its first project, Owner and key; its row is made when absent. `credits` in USD are given once, with the grant of that name. */

@@ -1,19 +1,11 @@
 /** Sends a delivery again because a client asks for it: the same body under a new id, once per Idempotency-Key. */
-import { refuse } from '../../src/api/refusal.js';
-import type { KeepResult, Keyed, KeptAnswer } from '../../storage/commit/request.js';
-import type { StoredResponse } from '../../storage/store.js';
+import type { Keyed } from '../../storage/commit/request.js';
 import type { DeliveryEntry, DeliveryLog } from '../../storage/webhooks/log.js';
+import { findAnswer, type KeyedAnswers } from '../keyed-answers.js';
 
 export interface ReplayDeps {
   readonly log: Pick<DeliveryLog, 'replay'>;
-  readonly answers: {
-    find(
-      org: string,
-      holder: string,
-      key: string,
-    ): Promise<Pick<StoredResponse, 'fingerprint' | 'response'> | undefined>;
-    keep(org: string, answer: KeptAnswer): Promise<KeepResult>;
-  };
+  readonly answers: KeyedAnswers;
   /** Something of this endpoint is due. */
   look(endpoint: string): void;
   now(): number;
@@ -35,14 +27,8 @@ export async function replayDelivery(
   keyed: Keyed | undefined,
   deps: ReplayDeps,
 ): Promise<Replayed | undefined> {
-  const stored = keyed && (await deps.answers.find(org, keyed.holder, keyed.key));
-  if (stored !== undefined) {
-    if (stored.fingerprint === keyed?.fingerprint) {
-      const entry: DeliveryEntry = JSON.parse(stored.response.toString('utf8'));
-      return { entry, replayed: true };
-    }
-    throw refuse('IdempotencyKeyReused', `Idempotency-Key "${keyed?.key}" was used for a different request`);
-  }
+  const before = keyed && (await findAnswer(deps.answers, org, keyed));
+  if (before !== undefined) return { entry: JSON.parse(before.toString('utf8')) as DeliveryEntry, replayed: true };
   const entry = await deps.log.replay(org, endpoint, id, deps.uid(), deps.now());
   if (entry === undefined) return undefined;
   deps.look(endpoint);

@@ -8,29 +8,22 @@
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
-import { refuse, RefusalError } from '../../src/api/refusal.js';
+import { RefusalError } from '../../src/api/refusal.js';
 import { rfc3339 } from '../../src/api/time.js';
 import { formatUsd } from '../../src/api/usd.js';
 import { BOOTSTRAP_ORG } from '../../src/api/access/role.js';
-import type { KeepResult, Keyed, KeptAnswer } from '../../storage/commit/request.js';
+import type { Keyed } from '../../storage/commit/request.js';
 import type { NewPromoCode, PromoClaim, PromoCode, PromoCodes } from '../../storage/payments/promo-codes.js';
-import type { StoredResponse } from '../../storage/store.js';
 import type { ServiceWrite } from '../effects/children.js';
+import { findAnswer, keepAnswer, type KeyedAnswers } from '../keyed-answers.js';
 import type { WriteReply } from '../resource-service.js';
 import { tick } from '../money/ticker.js';
 
 export interface PromoDeps {
   readonly rows: PromoCodes;
   write(address: Address, write: ServiceWrite): Promise<WriteReply>;
-  /** Answers to keyed requests, kept as those of writes are. Operators have their keys in the bootstrap org. */
-  readonly answers: {
-    find(
-      org: string,
-      holder: string,
-      key: string,
-    ): Promise<Pick<StoredResponse, 'fingerprint' | 'response'> | undefined>;
-    keep(org: string, answer: KeptAnswer): Promise<KeepResult>;
-  };
+  /** Operators have their keys in the bootstrap org. */
+  readonly answers: KeyedAnswers;
 }
 
 export type MadePromoCode =
@@ -112,20 +105,15 @@ export function openPromotions({ rows, write, answers }: PromoDeps): Promotions 
   }
 
   /** What the same keyed request was answered before. */
-  async function kept(org: string, { holder, key, fingerprint }: Keyed): Promise<unknown> {
-    const stored = await answers.find(org, holder, key);
-    if (stored === undefined) return undefined;
-    if (stored.fingerprint !== fingerprint)
-      throw refuse('IdempotencyKeyReused', `Idempotency-Key "${key}" was used for a different request`);
-    return JSON.parse(Buffer.from(stored.response.toString('latin1'), 'base64').toString('utf8'));
+  async function kept(org: string, keyed: Keyed): Promise<unknown> {
+    const response = await findAnswer(answers, org, keyed);
+    return response && JSON.parse(Buffer.from(response.toString('latin1'), 'base64').toString('utf8'));
   }
 
   async function keep(org: string, keyed: Keyed, answer: unknown): Promise<void> {
     // In base64, so that it is never taken for the bytes of an object, which a version is written into.
     const response = Buffer.from(Buffer.from(JSON.stringify(answer)).toString('base64'));
-    const { outcome } = await answers.keep(org, { ...keyed, status: 201, response, headers: {} });
-    if (outcome !== 'Kept')
-      throw refuse('Unavailable', 'the answer could not be kept; try again', { retryAfterSeconds: 1 });
+    await keepAnswer(answers, org, keyed, response);
   }
 
   return {

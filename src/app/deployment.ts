@@ -4,10 +4,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Actors } from '../../actors/open.js';
+import { openKeyedAnswers } from '../../actors/keyed-answers.js';
 import { ensureBootstrapOrg, keep, type OrgDeps } from '../../actors/orgs.js';
 import { openOrgs } from '../../storage/orgs.js';
 import { refuse } from '../api/refusal.js';
-import { BOOTSTRAP_ORG } from '../api/access/role.js';
 import { LOCAL_NODE } from '../kinds/node/local.js';
 import type { Prices } from './catalog/prices.js';
 import type { LeaderDeps } from './leader.js';
@@ -31,11 +31,7 @@ export async function keepDeployment(
       if (set.outcome !== 'Committed')
         throw refuse('Unavailable', 'the wallet could not be set', { retryAfterSeconds: 1 });
     },
-    // Operators have their keys in the bootstrap org.
-    answers: {
-      find: (holder, key) => store.responses.find(BOOTSTRAP_ORG, holder, key),
-      keep: (answer) => actors.keepAnswer(BOOTSTRAP_ORG, answer, 0),
-    },
+    answers: openKeyedAnswers(store.responses, actors),
   };
   await ensureBootstrapOrg(orgs, config.bootstrapCredits);
   const capacity = await engine?.facts(stopping);

@@ -1,5 +1,6 @@
 /** Webhooks of this deployment: their dialer, the queue of later attempts, and what HTTP reads and sends again of deliveries. */
 import { randomUUID } from 'node:crypto';
+import { openKeyedAnswers } from '../../actors/keyed-answers.js';
 import type { Actors } from '../../actors/open.js';
 import { openWebhooks, type Webhooks } from '../../actors/delivery/open.js';
 import { replayDelivery, type ReplayDeps } from '../../actors/delivery/replays.js';
@@ -62,10 +63,7 @@ export function openDeliveries(
   const log = openDeliveryLog(postgres);
   const deps: ReplayDeps = {
     log,
-    answers: {
-      find: (org, holder, key) => responses.find(org, holder, key),
-      keep: (org, answer) => actors.keepAnswer(org, answer, 0),
-    },
+    answers: openKeyedAnswers(responses, actors),
     look: (endpoint) => webhooks.look(endpoint),
     now: clock,
     uid: randomUUID,

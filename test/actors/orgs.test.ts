@@ -1,16 +1,14 @@
 /** The birth of an org: a name is never taken without a key that somebody was shown. */
 import test from 'ava';
 import { randomBytes } from 'node:crypto';
+import { openKeyedAnswers } from '../../actors/keyed-answers.js';
 import { createOrg, ensureBootstrapOrg, type OrgDeps } from '../../actors/orgs.js';
 import { refuse } from '../../src/api/refusal.js';
 import { openOrgs } from '../../storage/orgs.js';
 import { openTestDatabase } from '../support/postgres.js';
 import { openRuntime, type RuntimeFixture } from './runtime-fixture.js';
 
-const answersOf = (runtime: RuntimeFixture): OrgDeps['answers'] => ({
-  find: (holder, key) => runtime.store.responses.find('bootstrap', holder, key),
-  keep: (answer) => runtime.actors.keepAnswer('bootstrap', answer, 0),
-});
+const answersOf = ({ store, actors }: RuntimeFixture): OrgDeps['answers'] => openKeyedAnswers(store.responses, actors);
 
 const setWallet: OrgDeps['setWallet'] = async () => {};
 
