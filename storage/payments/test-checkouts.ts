@@ -5,16 +5,10 @@
  * A page is found by its id alone, which is the right to it; everything else names the org (I12). Times are ms on the caller's clock.
  * I10: a purchase has at most `MOST_REFUNDS` refunds and one dispute; what was never paid is removed (`sweepUnpaid`), the rest is kept.
  */
+import type { NewTestPurchase, TestPurchase, TestRefund } from '../../src/kinds/topup/test-purchase.js';
 import type { Postgres, Statement } from '../postgres.js';
 import { EXPIRE, PAY, REFUND, STEPS } from './test-moves.js';
-import {
-  PURCHASE_COLUMNS,
-  purchaseOf,
-  type NewTestPurchase,
-  type StoredPurchase,
-  type TestPurchaseRow,
-  type TestRefundRow,
-} from './test-purchase.js';
+import { PURCHASE_COLUMNS, purchaseOf, type StoredTestPurchase } from './test-purchase.js';
 
 export type TestStep = keyof typeof STEPS;
 
@@ -26,15 +20,15 @@ export interface TestChangeRow {
 /** Each rejects with a `RefusalError` Unavailable when Postgres does not answer. */
 export interface TestCheckouts {
   /** Makes it, unless the org has one of this source and key: then that one is answered. */
-  open(made: NewTestPurchase): Promise<TestPurchaseRow>;
-  ofKey(org: string, source: TestPurchaseRow['source'], key: string): Promise<TestPurchaseRow | undefined>;
-  find(id: string): Promise<TestPurchaseRow | undefined>;
-  ofPayment(org: string, payment: string): Promise<TestPurchaseRow | undefined>;
+  open(made: NewTestPurchase): Promise<TestPurchase>;
+  ofKey(org: string, source: TestPurchase['source'], key: string): Promise<TestPurchase | undefined>;
+  find(id: string): Promise<TestPurchase | undefined>;
+  ofPayment(org: string, payment: string): Promise<TestPurchase | undefined>;
   /** False, here and below: it is not in the state for it. */
   pay(id: string, saveCard: boolean, now: number): Promise<boolean>;
   step(id: string, step: TestStep, now: number): Promise<boolean>;
   /** False, too: the key was used, or that much is not left. */
-  refund(org: string, id: string, refund: TestRefundRow): Promise<boolean>;
+  refund(org: string, id: string, refund: TestRefund): Promise<boolean>;
   /** Pages whose time is over become Expired, at most `limit`; how many did. */
   expire(now: number, limit: number): Promise<number>;
   /** Number of the last change. */
@@ -50,8 +44,8 @@ export const UNPAID_KEPT_MS = 30 * 24 * 3_600_000;
 const REMOVED_AT_ONCE = 1_000;
 
 export function openTestCheckouts(postgres: Postgres): TestCheckouts {
-  async function one(statement: Statement, values: readonly unknown[]): Promise<TestPurchaseRow | undefined> {
-    const [row] = await postgres.read<StoredPurchase>(statement, values);
+  async function one(statement: Statement, values: readonly unknown[]): Promise<TestPurchase | undefined> {
+    const [row] = await postgres.read<StoredTestPurchase>(statement, values);
     return row && purchaseOf(row);
   }
 

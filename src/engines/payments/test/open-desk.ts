@@ -1,6 +1,7 @@
 /** The payer's side of the embedded test processor, over its rows: each action is at most one step of the purchase. */
 import type { DeskAction, DeskOutcome, TestDesk } from './desk.js';
-import type { TestPurchase, TestRows } from './rows.js';
+import type { TestPurchase } from '../../../kinds/topup/test-purchase.js';
+import type { TestRows } from './rows.js';
 import { checkoutOf, hasExpired } from './standing.js';
 
 /** 32 bytes. */

@@ -22,7 +22,8 @@ import {
 } from '../processor.js';
 import type { TestDesk } from './desk.js';
 import { openDesk } from './open-desk.js';
-import type { TestPurchase, TestRows } from './rows.js';
+import type { TestPurchase } from '../../../kinds/topup/test-purchase.js';
+import type { TestRows } from './rows.js';
 import { paymentOf, paymentOfCard } from './standing.js';
 
 /** Of a page of changes; as many pages expire before each one is read. */

@@ -1,48 +1,11 @@
 /** What the embedded test processor needs of its rows; `storage/payments/test-checkouts.ts` gives it, and says what each step needs and does. */
-
-export interface TestPurchase {
-  readonly id: string;
-  readonly payment: string;
-  readonly source: 'Checkout' | 'Charge';
-  readonly org: string;
-  readonly name: string;
-  readonly uid: string;
-  readonly key: string;
-  readonly amountUSD: string;
-  readonly created: number;
-  readonly expires?: number | undefined;
-  readonly saveCard: boolean;
-  readonly doneURL: string;
-  readonly cancelURL: string;
-  readonly state: 'Open' | 'Pending' | 'Paid' | 'Failed' | 'Expired';
-  readonly method?: 'Card' | 'Bank' | undefined;
-  readonly cardSaved: boolean;
-  readonly paid?: number | undefined;
-  readonly invoice?: number | undefined;
-  readonly refunds: readonly TestRefund[];
-  readonly refundedUSD: string;
-  readonly dispute?: 'Open' | 'Won' | 'Lost' | undefined;
-  readonly disputeUSD?: string | undefined;
-}
-
-export interface TestRefund {
-  readonly id: string;
-  readonly key: string;
-  readonly amountUSD: string;
-  readonly time: number;
-}
-
-export type NewPurchase = Pick<
-  TestPurchase,
-  'id' | 'payment' | 'source' | 'org' | 'name' | 'uid' | 'key' | 'amountUSD' | 'created' | 'expires' | 'saveCard'
-> &
-  Pick<TestPurchase, 'doneURL' | 'cancelURL'>;
+import type { NewTestPurchase, TestPurchase, TestRefund } from '../../../kinds/topup/test-purchase.js';
 
 export type PlainStep = 'PayByBank' | 'BankPays' | 'BankRefuses' | 'Dispute' | 'WinDispute' | 'LoseDispute';
 
 /** Each rejects with a `RefusalError` Unavailable when Postgres does not answer. */
 export interface TestRows {
-  open(made: NewPurchase): Promise<TestPurchase>;
+  open(made: NewTestPurchase): Promise<TestPurchase>;
   ofKey(org: string, source: TestPurchase['source'], key: string): Promise<TestPurchase | undefined>;
   find(id: string): Promise<TestPurchase | undefined>;
   ofPayment(org: string, payment: string): Promise<TestPurchase | undefined>;

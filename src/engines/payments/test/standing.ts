@@ -1,7 +1,7 @@
 /** How a purchase at the embedded test processor stands, from its row and the time. Pure. */
 import type { Payment, SavedCard } from '../../../kinds/topup/payment.js';
 import type { TestCheckout } from './desk.js';
-import type { TestPurchase } from './rows.js';
+import type { TestPurchase } from '../../../kinds/topup/test-purchase.js';
 
 export const BANK_REFUSED = 'the bank refused the payment (a test: no money moves)';
 const TEST_CARD = { brand: 'test', last4: '4242' };
