@@ -20,7 +20,7 @@ export function invoicePage(checkout: PaidCheckout): Page {
     title: `Invoice ${number}`,
     isPaper: true,
     body: html`<p class="test">
-        <strong>This is a test.</strong> No money moved, and this is no document for a tax office.
+        <strong>This is a test.</strong> No money moved, and a tax office does not accept this document.
       </p>
       <h1>Invoice ${number}</h1>
       <dl>
@@ -36,12 +36,7 @@ export function invoicePage(checkout: PaidCheckout): Page {
         <dd>${payment.payment}</dd>
       </dl>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">What was sold</th>
-            <th scope="col">Amount</th>
-          </tr>
-        </thead>
+        ${headOf('What was sold')}
         <tbody>
           <tr>
             <td>Credits (top-up ${purchase.name})</td>
@@ -64,6 +59,15 @@ export function invoicePage(checkout: PaidCheckout): Page {
   };
 }
 
+function headOf(first: string): Html {
+  return html`<thead>
+    <tr>
+      <th scope="col">${first}</th>
+      <th scope="col">Amount</th>
+    </tr>
+  </thead>`;
+}
+
 function creditNotesOf({ creditNotes, payment }: PaidCheckout, number: string): Html {
   const rows = creditNotes.map(
     ({ amountUSD, time }, i) =>
@@ -75,12 +79,7 @@ function creditNotesOf({ creditNotes, payment }: PaidCheckout, number: string): 
   const left = new USD(payment.amountUSD).minus(sumUSD(creditNotes.map(({ amountUSD }) => amountUSD)));
   return html`<h2>Credit notes to this invoice</h2>
     <table>
-      <thead>
-        <tr>
-          <th scope="col">Number and date</th>
-          <th scope="col">Amount</th>
-        </tr>
-      </thead>
+      ${headOf('Number and date')}
       <tbody>
         ${rows}
       </tbody>

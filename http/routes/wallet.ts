@@ -134,19 +134,9 @@ function balanceChange({ lines }: LedgerEntry): USD {
 }
 
 function viewOf(entry: LedgerEntry): Record<string, unknown> {
-  const { position, time, reason, period, project, labels, owner, segment, amountUSD, coveredUSD, lines } = entry;
+  const { position, key, time, reason, period, project, labels, owner, segment, amountUSD, coveredUSD, lines } = entry;
   return {
-    ...{
-      id: String(position),
-      key: entry.key,
-      time: rfc3339Millis(time),
-      reason,
-      period,
-      project,
-      labels,
-      owner,
-      segment,
-    },
+    ...{ id: String(position), key, time: rfc3339Millis(time), reason, period, project, labels, owner, segment },
     amountUSD: shown(amountUSD),
     coveredUSD: shown(coveredUSD),
     balanceChangeUSD: showUSD(balanceChange(entry)),

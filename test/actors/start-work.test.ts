@@ -79,23 +79,10 @@ for (const [phase, told] of [
         workBegun: () => undefined,
       } satisfies WorkDeps;
       const row = { version: 1, address: ATTEMPT, uid: 'u-attempt', effects: [EFFECT] };
-      const first = await startWork(
-        row,
-        EFFECT,
-        decodeObject(object('Attempt', 'u-attempt', phase)),
-        deps,
-        overrule.signal,
-        'starts',
-      );
+      const attempt = decodeObject(object('Attempt', 'u-attempt', phase));
+      const first = await startWork(row, EFFECT, attempt, deps, overrule.signal, 'starts');
       t.deepEqual(first, { outcome: 'Continue', pool: 'fetches' }, 'nothing is fetched in the place of a start');
-      const outcome = await startWork(
-        row,
-        EFFECT,
-        decodeObject(object('Attempt', 'u-attempt', phase)),
-        deps,
-        overrule.signal,
-        'fetches',
-      );
+      const outcome = await startWork(row, EFFECT, attempt, deps, overrule.signal, 'fetches');
       t.deepEqual(outcome, { outcome: 'Done' });
       t.deepEqual(reports, [...told]);
       t.is(started, 0);
