@@ -40,7 +40,7 @@ export const loadConfig = (env: Readonly<Record<string, string | undefined>>): L
   const lines = Object.keys(env)
     .filter((name) => name.startsWith('TROUPE_') && !byEnv.has(name))
     .toSorted()
-    .map((name) => `${name}: there is no such setting${nearest(name)}`);
+    .map((name) => `${name}: no setting has this name${nearest(name)}`);
 
   const given = Object.fromEntries(
     Object.entries<Setting<unknown>>(SETTINGS).map(([key, entry]) => [key, env[entry.env] || entry.default]),

@@ -63,7 +63,7 @@ export function openSettlements(deps: SettlementDeps): Settle {
   async function readAndTell(purchase: Purchase, signal: AbortSignal): Promise<Settled> {
     const stored = await purchases.find(purchase.uid);
     if (stored === undefined || stored.org !== purchase.org) {
-      noteStray(purchase, 'there is no such TopUp');
+      noteStray(purchase, 'this service has no such TopUp');
       return 'Settled';
     }
     const { source, expires } = stored.kept;
@@ -89,7 +89,7 @@ export function openSettlements(deps: SettlementDeps): Settle {
     if (strays.has(uid)) return;
     if (strays.size >= MOST) strays.clear();
     strays.add(uid);
-    onProblem(`${processor.name} has a purchase of TopUp "${name}" (uid ${uid}) of org ${org}, and ${why}`);
+    onProblem(`${processor.name} has a purchase of TopUp "${name}" (uid ${uid}) of org ${org}, but ${why}`);
   }
 
   function begin(purchase: Purchase): Promise<Settled> {

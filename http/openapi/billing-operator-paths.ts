@@ -11,7 +11,7 @@ const GIVEN: Readonly<Record<string, Node>> = {
   code: described('4 to 64 letters, digits and dashes; case does not matter.'),
   amountUSD: described('Credits that an org gets, as a decimal string.'),
   expirationTime: described('From then on nobody redeems it; absent: it does not expire.', TIME),
-  maxRedemptions: described('Of all orgs together, each of which redeems it once; absent: any number.', INTEGER),
+  maxRedemptions: described('How many orgs may redeem the code, each of them once. Absent: any number.', INTEGER),
   creditsExpireAfter: described('How long the credits last from the redemption on, such as `720h`; absent: for ever.'),
   note: described('Shown on the CreditGrants.'),
 };

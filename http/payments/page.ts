@@ -93,8 +93,8 @@ export const NO_SUCH_PAGE: Page = {
   title: 'Page not found',
   body: html`<h1>Page not found</h1>
     <p>
-      There is no payment at this address. It may be cut short: copy the whole link, or ask for a new one where you
-      began.
+      No payment has this address. The link may be cut short: copy all of it, or open the purchase again where it was
+      made.
     </p>`,
 };
 

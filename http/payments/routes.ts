@@ -62,7 +62,7 @@ export function checkoutRoutes(router: Router, context: ServerContext): void {
       page(async (ctx) => {
         const [uid, token] = [parameter(ctx, 'uid'), parameter(ctx, 'token')];
         const isShort = uid.length <= MOST_PART && token.length <= MOST_PART;
-        // A HEAD is no browser that comes back, and must not use up where it is to go.
+        // A HEAD request is sent by no browser that comes back, and must not use up the address that the browser is sent to once.
         const asked = isShort && ctx.method === 'GET' && context.payments.processor !== undefined;
         const landing = asked
           ? await context.payments.landing(uid, token, way, context.deadlines.current())

@@ -39,7 +39,9 @@ export async function redeem(x: Exchange, context: ServerContext, caller: Caller
         ...(redeemed.replayed && { 'idempotency-replayed': 'true' }),
       });
     case 'Unknown':
-      throw refuse('NotFound', 'there is no such promo code', { fix: 'Check the code: letters, digits and dashes.' });
+      throw refuse('NotFound', 'this promo code does not exist', {
+        fix: 'Check the code: letters, digits and dashes.',
+      });
     case 'Expired':
       throw refuse('PromoCodeExpired', 'the promo code has expired, or its operator has withdrawn it');
     case 'UsedUp':

@@ -1,6 +1,6 @@
 /**
  * Serves `PATCH /apis/{g}/v1/wallet`: when the org is warned, and when it buys credits by itself. The settings are the spec of the org's Wallet,
- * so they are changed as any object is: validated, idempotent by key, one writer at a time.
+ * so a change of them is an update of that object: validated, idempotent by key, one writer at a time.
  */
 import type { Caller } from '../../actors/resource-service.js';
 import { decodeObject } from '../../src/api/encode.js';

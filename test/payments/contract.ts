@@ -321,7 +321,7 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    title: 'a card that was kept is charged again, once for a key, and what was charged is paid back as any payment',
+    title: 'a saved card is charged once for each key, and such a charge is paid back as any other payment',
     async run(t, bench) {
       const { card, org } = await savedCard(bench);
       t.regex(card.last4, /^\d{4}$/);

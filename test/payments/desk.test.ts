@@ -54,7 +54,7 @@ test('a page whose time is over takes no payment, but a bank that was asked befo
   t.is((await bench.desk.find(pending))?.invoice, 1);
 });
 
-test('ids that no page has, or that cannot be any, find nothing and can do nothing', async (t) => {
+test('an id that no page has, or that is malformed, finds no page and does nothing', async (t) => {
   const bench = await openTestBench(t);
   const id = await bench.open();
   for (const wrong of [id.slice(1), `${id}A`, `A${id.slice(1)}`, '', '%00', "' OR 1=1 --", '-'.repeat(43)]) {

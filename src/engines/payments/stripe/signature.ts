@@ -15,7 +15,7 @@ export type SignatureOutcome =
   | { readonly outcome: 'Genuine' }
   | { readonly outcome: 'Refused'; readonly message: string };
 
-/** `secrets`: any of them may have signed. `now` in ms. */
+/** `secrets`: the webhook is genuine when one of them has signed it. `now` in ms. */
 export function checkSignature(
   body: Buffer,
   header: string | undefined,
