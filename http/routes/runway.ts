@@ -21,7 +21,11 @@ export async function serveRunway(x: Exchange, context: ServerContext, caller: C
   if (x.method !== 'GET') throw methodNotAllowed(x, ['GET']);
   x.verb = 'get';
   requireScope(caller, 'billing:read', '');
-  const [wallet, rate] = await Promise.all([context.ledger.wallet(caller.org), context.ledger.spend.rate(caller.org)]);
+  const { ledger, deadlines } = context;
+  const [wallet, rate] = await Promise.all([
+    ledger.wallet(caller.org),
+    ledger.spend.rate(caller.org, deadlines.current()),
+  ]);
   const availableUSD = USD.max(ZERO, wallet.balanceUSD.minus(wallet.heldUSD));
   replyJson(
     x,

@@ -33,7 +33,7 @@ export async function serveSpend(x: Exchange, context: ServerContext, caller: Ca
   const csv = wantsCsv(x);
   const query = { ...readTimes(x, context.clock()), ...readBy(x) };
   const missing = await missingMonths(context, query);
-  const rows = await context.ledger.spend.rows(caller.org, query, MOST_ROWS + 1);
+  const rows = await context.ledger.spend.rows(caller.org, query, MOST_ROWS + 1, context.deadlines.current());
   if (rows.length > MOST_ROWS)
     throw refuse('Invalid', `the spending of that time has more than ${MOST_ROWS} rows`, {
       causes: [{ field: 'by', reason: 'FieldValueInvalid', message: `gives more than ${MOST_ROWS} rows` }],

@@ -103,7 +103,7 @@ async function* pagesOf(
   for (let left = limit; left > 0;) {
     await context.resources.slice(org);
     const page = Math.min(left, SLICE);
-    const entries = await context.ledger.entries(org, after, page, month);
+    const entries = await context.ledger.entries(org, after, page, context.deadlines.current(), month);
     if (entries.length > 0) yield entries;
     if (entries.length < page) return;
     left -= entries.length;

@@ -24,8 +24,14 @@ export interface LedgerReads {
   /** Those of one object, at most `limit`. */
   holdsOf(org: string, uid: string, limit: number): Promise<readonly Hold[]>;
   wallet(org: string): Promise<WalletFigures>;
-  /** Those behind a position, in order, at most `limit`; only those that count in `month` (`2026-11`), where one is given. */
-  entries(org: string, after: number, limit: number, month?: string): Promise<readonly LedgerEntry[]>;
+  /** Those behind a position, in order, at most `limit`; only those that count in `month` (`2026-11`), where one is given. `signal` ends the wait for a turn. */
+  entries(
+    org: string,
+    after: number,
+    limit: number,
+    signal: AbortSignal,
+    month?: string,
+  ): Promise<readonly LedgerEntry[]>;
 }
 
 export function openLedgerReads(postgres: Postgres): LedgerReads {
@@ -49,8 +55,8 @@ export function openLedgerReads(postgres: Postgres): LedgerReads {
       const [mode, balance, held] = row ?? ['Unlimited', '0', '0'];
       return { mode, balanceUSD: new USD(balance), heldUSD: new USD(held) };
     },
-    async entries(org, after, limit, month) {
-      const rows = await inTurn(org, () =>
+    async entries(org, after, limit, signal, month) {
+      const rows = await inTurn(org, signal, () =>
         month === undefined
           ? postgres.readRows<EntryRow>(ENTRIES, [org, after, limit])
           : postgres.readRows<EntryRow>(ENTRIES_OF_MONTH, [org, after, limit, month]),

@@ -39,18 +39,18 @@ export interface SpendRate {
   readonly lastWeekUSD: USD;
 }
 
-/** Each rejects with a `RefusalError` Unavailable when Postgres does not answer. */
+/** Each rejects with a `RefusalError` Unavailable when Postgres does not answer, or when `signal` is aborted while it waits for its turn. */
 export interface LedgerSpend {
   /** By day, project and label, at most `most` rows: with one row more than fits, there are too many. */
-  rows(org: string, query: SpendQuery, most: number): Promise<readonly SpendRow[]>;
-  rate(org: string): Promise<SpendRate>;
+  rows(org: string, query: SpendQuery, most: number, signal: AbortSignal): Promise<readonly SpendRow[]>;
+  rate(org: string, signal: AbortSignal): Promise<SpendRate>;
 }
 
 export function openLedgerSpend(postgres: Postgres): LedgerSpend {
   const inTurn = openTurns({ atOnce: 2, mostWaiting: 4, what: 'sums of its spending' });
   return {
-    rows: (org, { from, to, day, project, label }, most) =>
-      inTurn(org, async () => {
+    rows: (org, { from, to, day, project, label }, most, signal) =>
+      inTurn(org, signal, async () => {
         const values = [org, from, to, day, project, label ?? null, most];
         const rows = await postgres.readRows<SumRow>(SUMS, values);
         return rows.map(([ofDay, ofProject, ofLabel, amount, covered]) => ({
@@ -58,8 +58,8 @@ export function openLedgerSpend(postgres: Postgres): LedgerSpend {
           ...{ amountUSD: new USD(amount), coveredUSD: new USD(covered) },
         }));
       }),
-    rate: (org) =>
-      inTurn(org, async () => {
+    rate: (org, signal) =>
+      inTurn(org, signal, async () => {
         const [row] = await postgres.readRows<[string, string, string]>(RATE, [org]);
         const [perHour, lastDay, lastWeek] = row ?? ['0', '0', '0'];
         return { perHourUSD: new USD(perHour), lastDayUSD: new USD(lastDay), lastWeekUSD: new USD(lastWeek) };

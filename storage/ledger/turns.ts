@@ -1,12 +1,12 @@
 /**
  * Turns of orgs at reads of the ledger that can take long: an org has one under way, the org that has waited longest is next, and some of the
- * connections stay for all other reads. The wait ends, since each read has the time of a statement at most.
+ * connections stay for all other reads. A wait ends with its signal, and leaves its place in the queue then.
  *
  * I10: `atOnce` under way, `mostWaiting` of an org waiting; a further one is TooManyRequests.
  */
 import { refuse } from '../../src/api/refusal.js';
 
-export type InTurn = <T>(org: string, run: () => Promise<T>) => Promise<T>;
+export type InTurn = <T>(org: string, signal: AbortSignal, run: () => Promise<T>) => Promise<T>;
 
 export interface TurnLimits {
   readonly atOnce: number;
@@ -34,15 +34,38 @@ export function openTurns({ atOnce, mostWaiting, what }: TurnLimits): InTurn {
     }
   }
 
-  return async (org, run) => {
-    const queue = waiting.get(org) ?? [];
-    if (queue.length >= mostWaiting)
-      throw refuse('TooManyRequests', `this org has other ${what} under way`, { retryAfterSeconds: 1 });
-    await new Promise<void>((go) => {
+  /** A wait that was given up takes no turn. */
+  function leave(org: string, go: () => void): void {
+    const queue = waiting.get(org);
+    const at = queue?.indexOf(go) ?? -1;
+    if (queue === undefined || at === -1) return;
+    queue.splice(at, 1);
+    if (queue.length === 0) waiting.delete(org);
+  }
+
+  function turnOf(org: string, queue: (() => void)[], signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = (): void => {
+        signal.removeEventListener('abort', stop);
+        resolve();
+      };
+      const stop = (): void => {
+        leave(org, go);
+        reject(refuse('Unavailable', `this org has other ${what} under way`, { retryAfterSeconds: 1 }));
+      };
+      if (signal.aborted) return stop();
+      signal.addEventListener('abort', stop, { once: true });
       queue.push(go);
       waiting.set(org, queue);
       next();
     });
+  }
+
+  return async (org, signal, run) => {
+    const queue = waiting.get(org) ?? [];
+    if (queue.length >= mostWaiting)
+      throw refuse('TooManyRequests', `this org has other ${what} under way`, { retryAfterSeconds: 1 });
+    await turnOf(org, queue, signal);
     try {
       return await run();
     } finally {

@@ -21,7 +21,7 @@ const use = (position: number): LedgerEntry => ({
 function ledgerOf(entries: readonly LedgerEntry[], pages: number[] = []): HttpDeps['ledger'] {
   return {
     wallet: async () => ({ mode: 'Prepaid', balanceUSD: new USD('-0.5'), heldUSD: new USD('0.25') }),
-    entries: async (org, after, limit, month) => {
+    entries: async (org, after, limit, _signal, month) => {
       pages.push(limit);
       return entries
         .filter(({ position, period }) => org === 'acme' && position > after && (month ?? period) === period)

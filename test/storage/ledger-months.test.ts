@@ -9,6 +9,8 @@ import { postedMonthsAgo } from '../support/ledger-months.js';
 import { openFixture, type Fixture } from './fixtures.js';
 import { budget, place, TERMS } from './money.js';
 
+const never = new AbortController().signal;
+
 const SHA = 'a'.repeat(64);
 const signal = new AbortController().signal;
 
@@ -110,7 +112,7 @@ test('a closed month is read whole, by org and in order, and goes only by the ha
   const f = await begin(t);
   const { postgres } = f.store;
   const [months, reads] = [openLedgerMonths(postgres), openLedgerReads(postgres)];
-  const entries = [...(await reads.entries('o-1', 0, 100)), ...(await reads.entries('o-2', 0, 100))];
+  const entries = [...(await reads.entries('o-1', 0, 100, never)), ...(await reads.entries('o-2', 0, 100, never))];
   const month = await postedMonthsAgo(postgres.pool, 1);
   t.false(await months.detach(month, SHA), 'it is open');
   t.is(await months.close(signal), undefined);
@@ -128,7 +130,7 @@ test('a closed month is read whole, by org and in order, and goes only by the ha
   t.true(await months.detach(month, SHA));
   t.like(await months.find(month), { state: 'Detached', sha256: SHA, postings: read.length });
   t.true(await months.detach(month, SHA), 'once more changes nothing');
-  t.deepEqual(await reads.entries('o-1', 0, 100), []);
+  t.deepEqual(await reads.entries('o-1', 0, 100, never), []);
   t.deepEqual(await findings(f), []);
   await use(f, 'o-1', 'later');
   t.deepEqual(await findings(f), []);

@@ -11,6 +11,8 @@ import { sumUSD } from '../../src/money/usd.js';
 import { insert, openFixture, type Fixture } from './fixtures.js';
 import { budget, countOf, place, TERMS } from './money.js';
 
+const never = new AbortController().signal;
+
 async function ledger(f: Fixture, ...operations: MoneyOperation[]): Promise<void> {
   const result = await f.committer.ledger('o-1', operations);
   if (result.outcome !== 'Committed') throw new Error(JSON.stringify(result));
@@ -187,24 +189,24 @@ test('entries are read page by page behind a position, with their lines; the wal
   const reads = openLedgerReads(f.store.postgres);
   t.is((await reads.wallet('o-1')).mode, 'Unlimited');
   await some(f);
-  const first = await reads.entries('o-1', 0, 1);
+  const first = await reads.entries('o-1', 0, 1, never);
   t.like(first[0], {
     reason: 'Credit',
     amountUSD: '20.000000000',
     lines: [{ account: 'funding' }, { account: 'grants/g' }],
   });
-  const rest = await reads.entries('o-1', first[0]?.position ?? 0, 100);
+  const rest = await reads.entries('o-1', first[0]?.position ?? 0, 100, never);
   t.true(
     rest.length > 0 && rest.every(({ position }, i) => position > (rest[i - 1]?.position ?? first[0]?.position ?? 0)),
   );
   t.true(rest.every(({ reason, owner, project }) => reason === 'Use' && owner === 'uid-a' && project === 'default'));
   t.is(sumUSD(rest.map(({ amountUSD }) => amountUSD)).toFixed(), '0.25');
   for (const { lines } of rest) t.is(sumUSD(lines.map(({ amountUSD }) => amountUSD)).toFixed(), '0');
-  t.deepEqual(await reads.entries('o-1', rest.at(-1)?.position ?? 0, 100), []);
-  t.deepEqual(await reads.entries('o-2', 0, 100), []);
+  t.deepEqual(await reads.entries('o-1', rest.at(-1)?.position ?? 0, 100, never), []);
+  t.deepEqual(await reads.entries('o-2', 0, 100, never), []);
   const period = first[0]?.period;
-  t.deepEqual(await reads.entries('o-1', 0, 100, period), [...first, ...rest]);
-  t.deepEqual(await reads.entries('o-1', 0, 100, '2026-01'), []);
+  t.deepEqual(await reads.entries('o-1', 0, 100, never, period), [...first, ...rest]);
+  t.deepEqual(await reads.entries('o-1', 0, 100, never, '2026-01'), []);
   const { mode, balanceUSD, heldUSD } = await reads.wallet('o-1');
   t.deepEqual([mode, balanceUSD.toFixed(), heldUSD.toFixed()], ['Prepaid', '19.75', '0.25']);
   t.is((await reads.hold('o-1', 'c'))?.owner.uid, 'uid-c');

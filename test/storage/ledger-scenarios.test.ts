@@ -12,6 +12,8 @@ import { address, insert, remove, update } from './fixtures.js';
 import { openArena, type Arena } from './money-arena.js';
 import { budget } from './money.js';
 
+const never = new AbortController().signal;
+
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 /** A cent a minute: a first hold of 0.02. */
@@ -306,7 +308,7 @@ scenario(
     await end('a');
     await work('b', bill('b'));
     const [use] = await openLedgerReads(postgres)
-      .entries(org, 0, 10)
+      .entries(org, 0, 10, never)
       .then((all) => all.filter(({ reason }) => reason === 'Use'));
     t.like(await ask({ op: 'Correct', posting: use?.key ?? '', amountUSD: '0.50', once: 'meter/1' }), [
       { outcome: 'Applied' },

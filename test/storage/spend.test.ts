@@ -7,6 +7,8 @@ import { openLedgerSpend, type SpendQuery } from '../../storage/ledger/spend.js'
 import { openFixture, type Fixture } from './fixtures.js';
 import { place } from './money.js';
 
+const never = new AbortController().signal;
+
 const DAY_MS = 86_400_000;
 
 interface Posting {
@@ -80,9 +82,9 @@ test('rows of spending are those of the entries of the ledger, and add up to the
       fc.array(query, { minLength: 3, maxLength: 3 }),
       async (postings, queries) => {
         await post(f, postings);
-        const entries = await reads.entries('o-1', 0, 1_000);
+        const entries = await reads.entries('o-1', 0, 1_000, never);
         for (const one of queries) {
-          const rows = await spend.rows('o-1', one, 1_000);
+          const rows = await spend.rows('o-1', one, 1_000, never);
           const inside = entries.filter(
             ({ time, reason }) => time >= one.from && time < one.to && reason !== 'Credit' && reason !== 'Expiry',
           );
@@ -106,7 +108,7 @@ test('rows of spending are those of the entries of the ledger, and add up to the
 test('the rate is of all that bills now, and spending is that of the last day and week', async (t) => {
   const f = await openFixture(t);
   const spend = openLedgerSpend(f.store.postgres);
-  const none = await spend.rate('o-1');
+  const none = await spend.rate('o-1', never);
   t.deepEqual(
     [none.perHourUSD, none.lastDayUSD, none.lastWeekUSD].map((amount) => amount.toFixed()),
     ['0', '0', '0'],
@@ -117,8 +119,8 @@ test('the rate is of all that bills now, and spending is that of the last day an
   await ledger(place('a', 'uid-a', '1.20'), place('b', 'uid-b', '1.20'), place('c', 'uid-c', '1.20'));
   const from = f.store.clock();
   await ledger({ op: 'Bill', key: 'a', segment: 'Running', from }, { op: 'Bill', key: 'b', segment: 'Running', from });
-  t.is((await spend.rate('o-1')).perHourUSD.toFixed(), '72', 'what is held and does not bill yet costs nothing');
-  t.is((await spend.rate('o-2')).perHourUSD.toFixed(), '0');
+  t.is((await spend.rate('o-1', never)).perHourUSD.toFixed(), '72', 'what is held and does not bill yet costs nothing');
+  t.is((await spend.rate('o-2', never)).perHourUSD.toFixed(), '0');
   const now = Date.now();
   const use = { org: 'o-1', reason: 'Use', project: null, labels: null, covered: 0 } as const;
   await post(f, [
@@ -129,15 +131,15 @@ test('the rate is of all that bills now, and spending is that of the last day an
     { ...use, time: now - 1_000, amount: 8_000_000_000, reason: 'Credit' },
     { ...use, time: now - 1_000, amount: 8_000_000_000, org: 'o-2' },
   ]);
-  const rate = await spend.rate('o-1');
+  const rate = await spend.rate('o-1', never);
   t.deepEqual([rate.lastDayUSD.toFixed(), rate.lastWeekUSD.toFixed()], ['0.75', '2.75']);
 });
 
 test('sums of one org go one after the other, and one more than may wait is refused', async (t) => {
   const f = await openFixture(t);
   const spend = openLedgerSpend(f.store.postgres);
-  const many = await Promise.allSettled(Array.from({ length: 12 }, () => spend.rate('o-1')));
+  const many = await Promise.allSettled(Array.from({ length: 12 }, () => spend.rate('o-1', never)));
   t.is(many.filter(({ status }) => status === 'fulfilled').length, 5, 'one runs and four wait');
   for (const one of many) if (one.status === 'rejected') t.regex(String(one.reason), /TooManyRequests/);
-  t.is((await spend.rate('o-1')).perHourUSD.toFixed(), '0', 'and then the next may');
+  t.is((await spend.rate('o-1', never)).perHourUSD.toFixed(), '0', 'and then the next may');
 });
