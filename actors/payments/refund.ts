@@ -1,5 +1,6 @@
 /** Pays back what a TopUp has bought, at an operator's wish. The processor decides; the TopUp hears of it as of any other refund. */
 import type { PaymentProcessor } from '../../src/engines/payments/processor.js';
+import type { PaymentRefund } from '../../src/kinds/topup/payment.js';
 import { amountOf, showUSD, USD } from '../../src/money/usd.js';
 import type { Purchases } from '../../storage/payments/purchases.js';
 import type { Payments } from './service.js';
@@ -16,13 +17,15 @@ export function openRefunds(
     const { paid, source } = purchase.kept;
     if (paid === undefined || source === undefined)
       return { outcome: 'Refused', message: `TopUp "${purchase.name}" is not paid` };
+    const request = { purchase, source, key: `refund/${uid}/${key}` };
+    const earlier = paid.refunds.find((refund) => refund.key === request.key);
+    if (earlier !== undefined) return again(earlier, amountUSD);
     const back = paid.refunds.filter(({ state }) => state !== 'Failed').map((refund) => new USD(refund.amountUSD));
     const left = back.reduce((rest, amount) => rest.minus(amount), new USD(paid.amountUSD));
-    // Whether a repeat asks for more than is left is the processor's to say, which knows the key.
+    // Whether a repeat whose refund is not settled yet asks for more than is left is the processor's to say, which knows the key.
     const amount = amountUSD === undefined ? left : amountOf(amountUSD);
     if (amount.lte(0)) return { outcome: 'Refused', message: 'all of it was paid back already' };
-    const request = { purchase, source, key: `refund/${uid}/${key}`, amountUSD: showUSD(amount) };
-    const outcome = await processor.refund(request, signal);
+    const outcome = await processor.refund({ ...request, amountUSD: showUSD(amount) }, signal);
     switch (outcome.outcome) {
       case 'Refunded':
         // Else found by the next look at what has changed.
@@ -34,4 +37,16 @@ export function openRefunds(
         return { outcome: 'Unreachable' };
     }
   };
+}
+
+/** This key has paid back already: the same answer, for as long as the TopUp is there. */
+function again(
+  { id, amountUSD, state }: PaymentRefund,
+  asked: string | undefined,
+): Awaited<ReturnType<Payments['refund']>> {
+  if (asked !== undefined && !amountOf(asked).eq(amountUSD))
+    return { outcome: 'Refused', message: `this key has paid back ${amountUSD} USD before` };
+  if (state === 'Failed')
+    return { outcome: 'Refused', message: `the refund "${id}" of this key has failed; send another key` };
+  return { outcome: 'Refunded', refund: id, amountUSD: showUSD(new USD(amountUSD)) };
 }

@@ -197,13 +197,16 @@ test('what is paid back takes its credits, once for a key, and what was spent al
     objectOf('Job', 'holds', { command: ['true'], resources: { cpu: '60' } }),
   );
   t.is(job.status, 201, job.text);
-  t.is((await payBack(uid, {})).status, 201);
+  const rest = { 'idempotency-key': 'rest' };
+  const whole = await payBack(uid, {}, rest);
+  t.is(whole.status, 201);
   await until(
     'all is paid back',
     async () => valueAt(await read(owner, 'twenty'), 'status', 'refundedUSD') === '20.00',
   );
   t.is(await balance(owner), '0.00');
   t.is((await payBack(uid, {})).status, 409);
+  t.deepEqual((await payBack(uid, {}, rest)).body, whole.body, 'a repeat is answered the same when nothing is left');
   const refused = await owner.post(path('jobs', 'default'), objectOf('Job', 'more', { command: ['true'] }));
   t.is(`${refused.status} ${textAt(refused.body, 'reason')}`, '402 InsufficientCredits');
   const told = listAt((await owner.get(EVENTS)).body, 'items').find(

@@ -32,6 +32,8 @@ export interface PaymentRefund {
   readonly amountUSD: string;
   /** Failed: the money came back, or never left. Pending and Succeeded count as paid back. */
   readonly state: 'Pending' | 'Succeeded' | 'Failed';
+  /** Under which this service has asked for it; absent: it was made at the processor. */
+  readonly key?: string | undefined;
 }
 
 export interface PaymentDispute {

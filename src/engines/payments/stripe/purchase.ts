@@ -5,6 +5,8 @@
 import type { Purchase } from '../../../kinds/topup/payment.js';
 
 export const CURRENCY = 'usd';
+/** In the metadata of a refund: the key under which it was asked for. */
+export const KEY = 'key';
 
 /** Who an object of Stripe belongs to, by its metadata. */
 export type Owner =

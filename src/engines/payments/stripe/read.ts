@@ -7,7 +7,7 @@ import type { Stripe } from 'stripe';
 import type { PaymentSource, Purchase } from '../../../kinds/topup/payment.js';
 import type { ReadOutcome, RefundOutcome, RefundRequest, Unreachable } from '../processor.js';
 import type { Ask, Asked } from './client.js';
-import { centsOf, isOf, metadataOf } from './purchase.js';
+import { centsOf, isOf, KEY, metadataOf } from './purchase.js';
 import { idOf, paidPayment, standingOfIntent, standingOfSession, type Standing } from './standing.js';
 
 /** A page of Stripe's lists. */
@@ -98,7 +98,7 @@ export async function payBack(ask: Ask, request: RefundRequest, deployment: stri
   const params: Stripe.RefundCreateParams = {
     payment_intent: found.value,
     amount: centsOf(amountUSD),
-    metadata: metadataOf(purchase, deployment),
+    metadata: { ...metadataOf(purchase, deployment), [KEY]: key },
   };
   const made = await ask((stripe) => stripe.refunds.create(params, { idempotencyKey: key }));
   if (made.outcome === 'Answered') {

@@ -5,7 +5,7 @@
 import type { Stripe } from 'stripe';
 import type { PaidPayment, Payment, PaymentDispute, PaymentRefund, SavedCard } from '../../../kinds/topup/payment.js';
 import { sentence } from './failure.js';
-import { CURRENCY, usdOf } from './purchase.js';
+import { CURRENCY, KEY, usdOf } from './purchase.js';
 
 export type Standing =
   | { readonly type: 'Paid'; readonly intent: Stripe.PaymentIntent; readonly invoiceURL?: string | undefined }
@@ -83,17 +83,21 @@ export function paidPayment(
   };
 }
 
-function refundOf({ id, amount, status }: Stripe.Refund): PaymentRefund {
-  const amountUSD = usdOf(amount);
+function refundOf({ id, amount, status, metadata }: Stripe.Refund): PaymentRefund {
+  const key = metadata?.[KEY];
+  return { id, amountUSD: usdOf(amount), state: stateOfRefund(status), ...(key !== undefined && { key }) };
+}
+
+function stateOfRefund(status: string | null): PaymentRefund['state'] {
   switch (status) {
     case 'succeeded':
-      return { id, amountUSD, state: 'Succeeded' };
+      return 'Succeeded';
     case 'failed':
     case 'canceled':
-      return { id, amountUSD, state: 'Failed' };
+      return 'Failed';
     default:
       // pending, requires_action, and what may come: it counts as paid back until Stripe says that it is not.
-      return { id, amountUSD, state: 'Pending' };
+      return 'Pending';
   }
 }
 

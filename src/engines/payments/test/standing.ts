@@ -35,7 +35,7 @@ export function paymentOf(row: TestPurchase, base: string, now: number): Payment
         card: row.cardSaved ? savedCard(row) : undefined,
         receiptURL: `${base}/checkout/${row.id}/receipt`,
         invoiceURL: `${base}/checkout/${row.id}/invoice`,
-        refunds: row.refunds.map(({ id, amountUSD }) => ({ id, amountUSD, state: 'Succeeded' })),
+        refunds: row.refunds.map(({ id, key, amountUSD }) => ({ id, amountUSD, state: 'Succeeded', key })),
         disputes:
           row.dispute === undefined
             ? []
