@@ -8,7 +8,7 @@ import { emit } from '../events/emit.js';
 import type { Current, DecisionContext, Machine } from '../machine.js';
 import type { MessageSender, ObjectMessage } from '../object-message.js';
 import { IGNORED, next, plain, refused, type PlainDecision } from '../plain-machine.js';
-import { NEXT_MONTH, recharge, recharged } from './recharge.js';
+import { NEXT_MONTH, notMade, recharge, recharged, TRY_AGAIN } from './recharge.js';
 import type { WalletSpec, WalletStatus } from './schema.js';
 import { NO_STATE, type WalletPrivate } from './state.js';
 
@@ -38,7 +38,7 @@ function withRecharge(
   { phase, low, owing, disputes }: WalletStatus,
   { card, month, open, ...why }: WalletPrivate,
 ): WalletStatus {
-  const stopped = why.stopped ?? why.limitReached;
+  const stopped = why.stopped ?? (open === undefined ? why.refused?.message : undefined) ?? why.limitReached;
   return {
     ...{ phase, low, owing },
     ...(disputes !== undefined && { disputes }),
@@ -62,7 +62,7 @@ function update(here: Here, context: DecisionContext): Decided {
       fix: 'Pay a TopUp with spec.savePaymentMethod true, and let the card be kept on its page. Then change the wallet again.',
     });
   // What has failed is tried again when the balance is below the level of now.
-  const { stopped: _, limitTold: __, limitReached: ___, ...rest } = kept;
+  const { stopped: _, refused: __, limitTold: ___, limitReached: ____, ...rest } = kept;
   return shown(here, { ...rest, belowRecharge: false }, here.object.status, [{ type: 'AskBalance' }], context);
 }
 
@@ -176,11 +176,11 @@ export const walletMachine: Machine<WalletSpec, WalletStatus, WalletPrivate, und
         return receive(here, message.from, message.content, context);
       case 'EffectFailed': {
         if (message.effect.type !== 'CreateChild' || message.effect.name !== here.private?.open?.name) return IGNORED;
-        const { private: after, effects } = recharged(here.private, message.message);
+        const { private: after, effects } = notMade(here.private, message.message, context.now);
         return next<WalletStatus, WalletPrivate>(withRecharge(here.object.status, after), { private: after, effects });
       }
       case 'TimerFired':
-        return message.timer === NEXT_MONTH
+        return message.timer === NEXT_MONTH || message.timer === TRY_AGAIN
           ? shown(here, here.private ?? NO_STATE, here.object.status, [], context)
           : IGNORED;
       default:

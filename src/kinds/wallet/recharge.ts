@@ -1,6 +1,6 @@
 /**
  * When a Wallet buys credits by itself: the balance is below the level, a card is saved, nothing is being bought, the month's limit has room,
- * and the last purchase did not fail. Pure.
+ * and the last purchase did not fail, or was not made an hour ago. Pure.
  */
 import { monthOf, periodEnd } from '../../money/counters.js';
 import { showUSD, USD } from '../../money/usd.js';
@@ -10,6 +10,8 @@ import type { WalletSpec } from './schema.js';
 import type { WalletPrivate } from './state.js';
 
 export const NEXT_MONTH = 'next-month';
+export const TRY_AGAIN = 'try-again';
+const TRY_AGAIN_MS = 3_600_000;
 
 export interface RechargeStep {
   readonly private: WalletPrivate;
@@ -23,13 +25,15 @@ export function recharge(spec: WalletSpec, kept: WalletPrivate, now: number, cha
   const isDisputed = Object.values(kept.disputes).some(({ state }) => state === 'Open');
   const isWanted =
     enabled && !isDisputed && kept.belowRecharge && kept.card !== undefined && kept.stopped === undefined;
-  if (!isWanted || kept.open !== undefined || amountUSD === undefined || monthlyLimitUSD === undefined)
+  const waits = kept.refused !== undefined && now < kept.refused.until;
+  if (!isWanted || waits || kept.open !== undefined || amountUSD === undefined || monthlyLimitUSD === undefined)
     return { private: kept, effects: [] };
   const month = monthOf(now);
   const used = new USD(kept.month?.month === month ? kept.month.usedUSD : '0');
   const after = used.plus(amountUSD);
   if (after.gt(monthlyLimitUSD)) return limitReached(kept, month, used, monthlyLimitUSD, now);
-  const name = `recharge-${month}-${chance()}`;
+  // With its name: should it have been made after all, it is that one.
+  const name = kept.refused?.name ?? `recharge-${month}-${chance()}`;
   return {
     private: {
       ...{ ...kept, limitReached: undefined },
@@ -56,19 +60,14 @@ function limitReached(kept: WalletPrivate, month: string, used: USD, limitUSD: s
 export function recharged(kept: WalletPrivate, failure: string | undefined): RechargeStep {
   const { open } = kept;
   if (open === undefined) return { private: kept, effects: [] };
-  const { open: _, ...rest } = kept;
+  const { open: _, refused: __, ...rest } = kept;
   if (failure === undefined)
     return {
       private: rest,
       effects: [emit('billing.auto_recharge_succeeded', `TopUp "${open.name}" has added ${open.amountUSD} USD`)],
     };
-  const { month } = kept;
-  const back =
-    month?.month === open.month
-      ? { ...month, usedUSD: USD.max(0, new USD(month.usedUSD).minus(open.amountUSD)).toFixed() }
-      : month;
   return {
-    private: { ...rest, month: back, stopped: `TopUp "${open.name}": ${failure}` },
+    private: { ...rest, month: monthWithout(kept, open), stopped: `TopUp "${open.name}": ${failure}` },
     effects: [
       emit(
         'billing.auto_recharge_failed',
@@ -76,4 +75,28 @@ export function recharged(kept: WalletPrivate, failure: string | undefined): Rec
       ),
     ],
   };
+}
+
+/** The purchase was not made, so nothing was charged. One event, until one is made or the wallet is changed. */
+export function notMade(kept: WalletPrivate, message: string, now: number): RechargeStep {
+  const { open, ...rest } = kept;
+  if (open === undefined) return { private: kept, effects: [] };
+  const until = now + TRY_AGAIN_MS;
+  const effects: Effect[] = [{ type: 'ArmTimer', timer: TRY_AGAIN, at: until }];
+  if (kept.refused === undefined)
+    effects.push(
+      emit(
+        'billing.auto_recharge_failed',
+        `a TopUp of ${open.amountUSD} USD was not made: ${message}. It is tried again each hour`,
+      ),
+    );
+  return {
+    private: { ...rest, month: monthWithout(kept, open), refused: { name: open.name, message, until } },
+    effects,
+  };
+}
+
+function monthWithout({ month }: WalletPrivate, open: NonNullable<WalletPrivate['open']>): WalletPrivate['month'] {
+  if (month?.month !== open.month) return month;
+  return { ...month, usedUSD: USD.max(0, new USD(month.usedUSD).minus(open.amountUSD)).toFixed() };
 }

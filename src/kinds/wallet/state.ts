@@ -15,6 +15,8 @@ export interface WalletPrivate {
   readonly limitReached?: string | undefined;
   /** Why nothing more is bought. */
   readonly stopped?: string | undefined;
+  /** Why the last purchase was not made. It is tried again from `until` (ms) on, since such reasons pass by themselves. */
+  readonly refused?: { readonly name: string; readonly message: string; readonly until: number } | undefined;
   /** When it was last told that storage is full (ms). */
   readonly storageTold?: number | undefined;
   /** Disputes by the processor's id; the newest MOST_DISPUTES that are over, and all that are open. */

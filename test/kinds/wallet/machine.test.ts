@@ -121,6 +121,32 @@ test('after a failure nothing is bought until the wallet is changed or another c
   t.deepEqual(w.eventNames(), ['billing.auto_recharge_failed', 'billing.auto_recharge_failed']);
 });
 
+test('a purchase that could not be made is tried again each hour under its name, with one event, until it is made', (t) => {
+  const w = openWallet({ autoRecharge: RECHARGE });
+  w.save();
+  w.has('1.00');
+  for (const hour of [1, 2, 3]) {
+    const made = w.purchases();
+    t.is(made.length, hour);
+    t.is(made.at(-1)?.name, made[0]?.name, 'one that was made after all is found again');
+    const effect = made.at(-1);
+    if (effect === undefined) return t.fail();
+    w.toWallet({ type: 'EffectFailed', effect, reason: 'Refused', message: '10000.00 USD a day' });
+    t.like(w.wallet.object.status.recharge, { usedUSD: '0.00', stopped: '10000.00 USD a day', topUp: undefined });
+    w.has('9.00');
+    w.has('1.00');
+    t.is(w.purchases().length, hour, 'not before its time');
+    w.at(w.timers.get('try-again') ?? 0);
+    w.toWallet({ type: 'TimerFired', timer: 'try-again', generation: hour });
+  }
+  t.is(w.wallet.object.status.recharge?.stopped, undefined);
+  w.ended('Succeeded');
+  t.deepEqual(w.eventNames(), ['billing.auto_recharge_failed', 'billing.auto_recharge_succeeded']);
+  w.has('9.00');
+  w.has('1.00');
+  t.not(w.purchases().at(-1)?.name, w.purchases()[0]?.name);
+});
+
 test('new work is paused until the last of several disputes is decided', (t) => {
   const w = openWallet();
   const dispute = (topUp: string, id: string, state: 'Open' | 'Won' | 'Lost') =>
