@@ -41,7 +41,7 @@ export async function openEffects(
     ...{ objects: objects.objects, quiet: objects.admission.quiet, write: serviceWrite },
     ...{ forgetBlobs: deps.forgetBlobs, abandonDeliveries: deps.abandonDeliveries },
     ...{ processor: payments.processor, settlePayment: payments.settle, paymentBase: deps.endpoints?.pages ?? '' },
-    askBalance: payments.askBalance,
+    ...{ clock: deps.clock, askBalance: payments.askBalance },
     ...{ askCost: money.askCost, awaitMoney: money.awaitMoney, workBegun: money.workBegun },
   };
   const runner = openEffectRunner({

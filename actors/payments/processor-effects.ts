@@ -1,7 +1,7 @@
 /**
  * Carries out what a TopUp asks of its payment processor: OpenCheckout, ChargeCard, LookAtPayment. Each is idempotent by a key that was made
  * before the call (the TopUp's uid and the number of the try), so a crash between the call and the note of its answer makes no second page
- * and charges no card twice. The request of a key is stored before it is sent, with the card: the same key with another card would be no repeat.
+ * and charges no card twice; a processor forgets keys, so one that is over its time is looked for instead. The request of a key is stored before it is sent, with the card: the same key with another card would be no repeat.
  */
 import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
@@ -11,7 +11,7 @@ import type { Purchase } from '../../src/kinds/topup/payment.js';
 import type { Settle } from './settlements.js';
 import { WALLET_ADDRESS } from '../../src/kinds/wallet/address.js';
 import type { WalletPrivate } from '../../src/kinds/wallet/state.js';
-import type { Objects, StoredEffects } from '../../storage/store.js';
+import type { Clock, Objects, StoredEffects } from '../../storage/store.js';
 import type { LaterEffectDefinition } from '../effects/definition.js';
 import { DONE, retry, type EffectOutcome } from '../effects/outcome.js';
 
@@ -21,12 +21,17 @@ export interface ProcessorEffectDeps {
   /** Origin of this service, for the pages that the browser comes back to. */
   readonly paymentBase: string;
   readonly objects: Pick<Objects, 'read'>;
+  readonly clock: Clock;
   /** As in `payments.ts`: one look at a time at each purchase. */
   readonly settlePayment: Settle;
   read(address: Address): Promise<Buffer | undefined>;
   tell(row: StoredEffects, to: Address, uid: string | undefined, message: ObjectMessage): Promise<EffectOutcome>;
 }
 
+/** How long a charge may still be under way after the last one was asked for (ms). */
+const UNDER_WAY_MS = 5 * 60_000;
+/** A charge that is over its time was asked for in this time before (ms). */
+const ASKED_BEFORE_MS = 48 * 3_600_000;
 const laneOf = (): string => 'payment';
 const NOT_CONFIGURED = 'no payment processor is configured';
 
@@ -62,8 +67,8 @@ export const openCheckoutEffect: LaterEffectDefinition<'OpenCheckout', Processor
 export const chargeCardEffect: LaterEffectDefinition<'ChargeCard', ProcessorEffectDeps> = {
   pool: 'fetches',
   laneOf,
-  async run(row, { amountUSD, card }, deps, { signal }) {
-    const { processor, tell } = deps;
+  async run(row, { amountUSD, expires = Infinity, card }, deps, { signal }) {
+    const { processor, tell, clock } = deps;
     if (processor === undefined) return retry(NOT_CONFIGURED);
     if (!(await isWaiting(row, deps))) return DONE;
     const answer = (message: ObjectMessage): Promise<EffectOutcome> => tell(row, row.address, row.uid, message);
@@ -75,12 +80,22 @@ export const chargeCardEffect: LaterEffectDefinition<'ChargeCard', ProcessorEffe
           : { type: 'CardChosen', card: saved },
       );
     }
+    const late = clock() - expires;
     // It may have been charged there, and only there it can be known.
-    if (card.processor !== processor.name)
-      return retry(`its card is kept by ${card.processor}, which is not the processor now`);
+    if (card.processor !== processor.name) {
+      const message = `its card is kept by ${card.processor}, which is not the processor now`;
+      return late < 0
+        ? retry(message)
+        : answer({ type: 'PaymentRefused', message: `${message}; look there whether it was charged` });
+    }
+    if (late >= 0 && late < UNDER_WAY_MS) return retry('a charge of it may still be under way');
     const request = { purchase: purchaseOf(row), key: `topup/${row.uid}`, amountUSD, card };
-    const outcome = await processor.charge(request, signal);
+    const outcome = await (late < 0
+      ? processor.charge(request, signal)
+      : processor.findCharge(request, expires - ASKED_BEFORE_MS, signal));
     switch (outcome.outcome) {
+      case 'Absent':
+        return answer({ type: 'PaymentRefused', message: 'the payment processor could not be reached in time' });
       case 'Charged':
         return answer({ type: 'CardCharged', payment: outcome.payment });
       case 'Declined':

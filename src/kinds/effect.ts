@@ -139,9 +139,16 @@ export type LaterEffect =
     }
   /**
    * Charge this card; `CardCharged` or `PaymentRefused` follows. Without one, the card that the org has saved is looked up and nothing is
-   * charged; `CardChosen` or `PaymentRefused` follows.
+   * charged; `CardChosen` or `PaymentRefused` follows. Past `expires` (ms) it is not charged any more, but a charge of it is looked for, since
+   * the processor may have forgotten the key of one whose answer was lost.
    */
-  | { readonly type: 'ChargeCard'; readonly amountUSD: string; readonly card?: SavedCard | undefined }
+  | {
+      readonly type: 'ChargeCard';
+      readonly amountUSD: string;
+      /** Absent in one that was stored before it was written there: it is charged. */
+      readonly expires?: number | undefined;
+      readonly card?: SavedCard | undefined;
+    }
   /** Ask the processor how this TopUp stands; `PaymentChanged` follows. */
   | { readonly type: 'LookAtPayment'; readonly source: PaymentSource; readonly amountUSD: string }
   /** Send this Wallet its balance, whatever it knows: it has other levels now, or waits for what it has bought. */

@@ -292,7 +292,9 @@ const CASES: readonly Case[] = [
       const made = await bench.processor.refund(ask, signal());
       if (made.outcome !== 'Refunded') return t.fail();
       await bench.payer.failRefund?.(made.id);
-      t.deepEqual((await paidOf(bench, opened)).refunds, [{ id: made.id, amountUSD: '25.00', state: 'Failed' }]);
+      t.deepEqual((await paidOf(bench, opened)).refunds, [
+        { id: made.id, amountUSD: '25.00', state: 'Failed', key: ask.key },
+      ]);
       t.is((await bench.processor.refund({ ...ask, key: `refund/${purchase.uid}/2` }, signal())).outcome, 'Refunded');
       t.is((await paidOf(bench, opened)).refunds.length, 2);
     },
@@ -338,6 +340,24 @@ const CASES: readonly Case[] = [
       const refund = { purchase, source, key: `refund/${purchase.uid}`, amountUSD: '40.00' };
       t.is((await bench.processor.refund(refund, signal())).outcome, 'Refunded');
       t.is((await paidOf(bench, subject)).refunds.length, 1);
+    },
+  },
+  {
+    title: 'a charge is found again without its key, and one that was never made, or is of another purchase, is Absent',
+    async run(t, bench) {
+      const { card, org } = await savedCard(bench);
+      const since = bench.now() - 3_600_000;
+      const askOf = (purchase: Purchase) => ({ purchase, key: `topup/${purchase.uid}`, amountUSD: '40.00', card });
+      const asks = [1, 2, 3].map(() => askOf({ ...newPurchase(), org }));
+      const [first, second, never] = asks;
+      if (first === undefined || second === undefined || never === undefined) return t.fail();
+      const charged = [await bench.processor.charge(first, signal()), await bench.processor.charge(second, signal())];
+      t.true(charged.every(({ outcome }) => outcome === 'Charged'));
+      t.deepEqual(await bench.processor.findCharge(first, since, signal()), charged[0]);
+      t.deepEqual(await bench.processor.findCharge(second, since, signal()), charged[1]);
+      t.deepEqual(await bench.processor.findCharge(never, since, signal()), { outcome: 'Absent' });
+      const source = { type: 'Charge', id: charged[0]?.outcome === 'Charged' ? charged[0].payment : '' } as const;
+      await paidOf(bench, { purchase: first.purchase, source, request: { amountUSD: '40.00' } });
     },
   },
   {

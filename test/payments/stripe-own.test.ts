@@ -197,6 +197,30 @@ test('a charge that its holder has to confirm is cancelled before it is Declined
   t.is((await charge()).outcome, 'Charged');
 });
 
+test('a charge is looked for through all pages of its customer since it was asked for, and ends as it would have ended then', async (t) => {
+  const bench = await openStripeBench();
+  t.teardown(() => bench.close());
+  const { account } = bench.server;
+  const { card } = await paidOf(bench, await paidPage(bench, { saveCard: true }));
+  if (card === undefined) return t.fail();
+  const method = need(account.methods, card.method);
+  const ask = () => ({ purchase: newPurchase(), key: newPurchase().uid, amountUSD: '5.00', card });
+  const since = bench.now();
+  const [paid, unconfirmed] = [ask(), ask()];
+  const charged = await bench.processor.charge(paid, signal());
+  method.away = 'WantsHolder';
+  bench.server.fail('/v1/payment_intents/', 'FailBefore', 9);
+  t.is((await bench.processor.charge(unconfirmed, signal())).outcome, 'Unreachable');
+  bench.server.mend();
+  method.away = 'Pays';
+  for (let more = 0; more < 120; more++) await bench.processor.charge(ask(), signal());
+  t.deepEqual(await bench.processor.findCharge(paid, since, signal()), charged);
+  t.like(await bench.processor.findCharge(unconfirmed, since, signal()), { outcome: 'Declined' });
+  const statuses = [...account.intents.values()].map(({ status }) => status);
+  t.is(statuses.filter((status) => status === 'canceled').length, 1, 'nobody can confirm it later');
+  t.deepEqual(await bench.processor.findCharge(paid, bench.now() + HOUR_MS, signal()), { outcome: 'Absent' });
+});
+
 test('a deployment sees nothing of another one on the same account', async (t) => {
   const bench = await openStripeBench();
   t.teardown(() => bench.close());

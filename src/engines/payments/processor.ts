@@ -49,6 +49,12 @@ export type ChargeOutcome =
   | { readonly outcome: 'Declined'; readonly message: string }
   | Unreachable;
 
+/** Past the time in which a processor remembers the key of a charge. */
+export type FindChargeOutcome =
+  | ChargeOutcome
+  /** No such charge was ever made. */
+  | { readonly outcome: 'Absent' };
+
 export interface RefundRequest {
   readonly purchase: Purchase;
   readonly source: PaymentSource;
@@ -92,6 +98,8 @@ export interface PaymentProcessor {
   readonly name: 'Stripe' | 'Test';
   openCheckout(request: CheckoutRequest, signal: AbortSignal): Promise<CheckoutOutcome>;
   charge(request: ChargeRequest, signal: AbortSignal): Promise<ChargeOutcome>;
+  /** What became of a charge that was asked for at `since` (ms) or later. It charges nothing that was not charged before. */
+  findCharge(request: ChargeRequest, since: number, signal: AbortSignal): Promise<FindChargeOutcome>;
   refund(request: RefundRequest, signal: AbortSignal): Promise<RefundOutcome>;
   /** How a purchase stands now. `amountUSD`: what the TopUp says. */
   read(purchase: Purchase, source: PaymentSource, amountUSD: string, signal: AbortSignal): Promise<ReadOutcome>;

@@ -18,7 +18,7 @@ import { isOver, wantGrant, type Decided, type Here, type TopUpPrivate } from '.
 const CHECKOUT_MS = 60 * 60_000;
 /** A processor that does not answer is asked again after so long (ms), until the page would be over. */
 const ASK_AGAIN_MS = 30_000;
-/** A charge whose outcome is not known is repeated with its key as long as the processor keeps keys (ms). */
+/** A charge whose outcome is not known is repeated with its key as long as the processor keeps keys, and looked for later (ms). */
 const CHARGE_WITHIN_MS = 23 * 3_600_000;
 const ASK = 'ask';
 const CREDIT = 'credit';
@@ -59,14 +59,17 @@ function foreign(spec: TopUpSpec, own: readonly string[]): readonly Cause[] {
 function ask({ object: { spec } }: Here, { attempt, expires, token, card }: TopUpPrivate): Effect {
   const { amountUSD, savePaymentMethod: saveCard = false } = spec;
   return spec.origin === 'AutoRecharge'
-    ? { type: 'ChargeCard', amountUSD, ...(card !== undefined && { card }) }
+    ? { type: 'ChargeCard', amountUSD, expires, ...(card !== undefined && { card }) }
     : { type: 'OpenCheckout', attempt, expires, amountUSD, saveCard, token };
 }
 
-/** The processor may have the request already: another key, and so another page, is used only when no page was made. */
+/**
+ * The processor may have the request already: another key, and so another page, is used only when no page was made. Whether a card was charged
+ * only the processor knows, and it is asked until it says so.
+ */
 function askAgain(here: Here, kept: TopUpPrivate, { now }: When): Decided {
   if (isOver(here.object.status) || kept.source !== undefined) return IGNORED;
-  if (now >= kept.expires)
+  if (now >= kept.expires && kept.card === undefined)
     return fail(here, 'PaymentFailed', 'the payment processor could not be reached in time; make another TopUp', now);
   return next<TopUpStatus, TopUpPrivate>(here.object.status, { effects: [ask(here, kept)] });
 }

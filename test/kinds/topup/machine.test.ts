@@ -214,16 +214,29 @@ test('the card is kept before it is charged, and each try charges that one, what
     last4: '4242',
   }));
   if (first === undefined || other === undefined) return t.fail();
+  const expires = NOW + 23 * 3_600_000;
   w.create();
-  t.deepEqual(w.waiting().splice(0), [{ type: 'ChargeCard', amountUSD: '20.00' }], 'it asks which card');
+  t.deepEqual(w.waiting().splice(0), [{ type: 'ChargeCard', amountUSD: '20.00', expires }], 'it asks which card');
   w.tell({ type: 'CardChosen', card: first });
-  const charge = { type: 'ChargeCard', amountUSD: '20.00', card: first } as const;
+  const charge = { type: 'ChargeCard', amountUSD: '20.00', expires, card: first } as const;
   t.deepEqual(w.waiting().splice(0), [charge]);
   t.is(w.tell({ type: 'CardChosen', card: other }), 'Ignored', 'as after a crash in between');
   w.fail(charge);
   w.fire('ask');
   t.deepEqual(w.waiting().splice(0), [charge]);
+  w.at(expires + 3_600_000);
+  w.fire('ask');
+  t.deepEqual(w.waiting().splice(0), [charge], 'the processor is asked until it says whether it was charged');
+  t.is(w.topUp.object.status.phase, 'Queued');
   w.tell({ type: 'CardCharged', payment: 'pi_1' });
   t.is(w.tell({ type: 'CardChosen', card: other }), 'Ignored');
   t.like(w.topUp.object.status, { phase: 'Running', paymentIntent: 'pi_1' });
+});
+
+test('a recharge that has found no card within its time has failed, since nothing was charged', (t) => {
+  const w = openWorld({ origin: 'AutoRecharge' });
+  w.create();
+  w.at(NOW + 24 * 3_600_000);
+  w.fire('ask');
+  t.like(w.topUp.object.status, { phase: 'Failed', reason: 'PaymentFailed' });
 });

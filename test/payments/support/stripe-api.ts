@@ -219,19 +219,31 @@ function expandIntent(account: Account, intent: Intent, expand: readonly string[
 function listEvents(account: Account, params: FormNode): object {
   const types = itemsOf(nodeOf(params, 'types'));
   if (types.length > 20) throw invalid('types', 'at most 20 types');
-  const from = Number(textOf(nodeOf(params, 'created'), 'gte') ?? 0);
   const shown = account.events.filter(
-    ({ id, type, created }) => !account.late.has(id) && created >= from && (types.length === 0 || types.includes(type)),
+    ({ id, type }) => !account.late.has(id) && (types.length === 0 || types.includes(type)),
   );
   return page(shown, params);
 }
 
+interface Listed {
+  readonly id: string;
+  readonly created?: number;
+  readonly payment_intent?: unknown;
+  readonly customer?: unknown;
+}
+
 /** `items`: oldest first; pages begin with the newest. */
-function page(items: readonly { readonly id: string; readonly payment_intent?: unknown }[], params: FormNode): object {
+function page(items: readonly Listed[], params: FormNode): object {
   const intent = textOf(params, 'payment_intent');
+  const customer = textOf(params, 'customer');
   const limit = Number(textOf(params, 'limit') ?? 10);
   if (!(limit >= 1 && limit <= 100)) throw invalid('limit', 'must be between 1 and 100');
-  const newest = items.filter((item) => intent === undefined || item.payment_intent === intent).toReversed();
+  const from = Number(textOf(nodeOf(params, 'created'), 'gte') ?? 0);
+  const newest = items
+    .filter((item) => intent === undefined || item.payment_intent === intent)
+    .filter((item) => customer === undefined || item.customer === customer)
+    .filter(({ created = from }) => created >= from)
+    .toReversed();
   const after = textOf(params, 'starting_after');
   const start = after === undefined ? 0 : newest.findIndex(({ id }) => id === after) + 1;
   if (after !== undefined && start === 0)

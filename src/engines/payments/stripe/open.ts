@@ -1,7 +1,7 @@
 /** Opens the payment processor Stripe: pages of Stripe Checkout, charges of saved cards, refunds, and news by webhooks and the list of events. */
 import { CALL_WITHIN_MS, type PaymentProcessor } from '../processor.js';
 import { readChanges } from './changes.js';
-import { chargeCard } from './charge.js';
+import { chargeCard, findCharge } from './charge.js';
 import { openPage } from './checkout.js';
 import { openClient } from './client.js';
 import { readNotice } from './notice.js';
@@ -32,6 +32,7 @@ export function openStripe(options: StripeOptions): PaymentProcessor & Required<
     name: 'Stripe',
     openCheckout: (request, signal) => begin(signal, (ask) => openPage(ask, request, deployment, clock())),
     charge: (request, signal) => begin(signal, (ask) => chargeCard(ask, request, deployment)),
+    findCharge: (request, since, signal) => begin(signal, (ask) => findCharge(ask, request, since, deployment)),
     refund: (request, signal) => begin(signal, (ask) => payBack(ask, request, deployment)),
     read: (purchase, source, amountUSD, signal) =>
       begin(signal, (ask) => readPayment(ask, purchase, source, amountUSD, deployment)),

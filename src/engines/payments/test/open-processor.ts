@@ -14,6 +14,7 @@ import {
   type ChargeRequest,
   type CheckoutOutcome,
   type CheckoutRequest,
+  type FindChargeOutcome,
   type PaymentProcessor,
   type ReadOutcome,
   type RefundOutcome,
@@ -72,6 +73,15 @@ export function openTestProcessor(rows: TestRows, { base, clock, randomBytes }: 
       const urls = { doneURL: '', cancelURL: '', saveCard: false };
       row = await rows.open({ ...ids(), source: 'Charge', ...purchase, key, amountUSD, created: clock(), ...urls });
     }
+    return payOnce(row, purchase, amountUSD);
+  }
+
+  async function findCharge({ purchase, key, amountUSD }: ChargeRequest): Promise<FindChargeOutcome> {
+    const row = await rows.ofKey(purchase.org, 'Charge', key);
+    return row === undefined ? { outcome: 'Absent' } : payOnce(row, purchase, amountUSD);
+  }
+
+  async function payOnce(row: TestPurchase, purchase: Purchase, amountUSD: string): Promise<ChargeOutcome> {
     if (!isSame(row, purchase, amountUSD)) return { outcome: 'Declined', message: OTHER_REQUEST };
     // One that is paid stays as it is; one that a crash left unpaid is paid now.
     await rows.pay(row.id, false, clock());
@@ -129,6 +139,7 @@ export function openTestProcessor(rows: TestRows, { base, clock, randomBytes }: 
       name: 'Test',
       openCheckout: (request, signal) => within(signal, () => openCheckout(request)),
       charge: (request, signal) => within(signal, () => charge(request)),
+      findCharge: (request, _since, signal) => within(signal, () => findCharge(request)),
       refund: (request, signal) => within(signal, () => refund(request)),
       read: (purchase, source, amountUSD, signal) => within(signal, () => read(purchase, source, amountUSD)),
       changes: (cursor, signal) => within(signal, () => changes(cursor)),
