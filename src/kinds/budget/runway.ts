@@ -10,6 +10,8 @@ import type { BudgetStatus } from './schema.js';
 /** Younger periods say nothing of a rate (ms). */
 const LEAST_MS = 60_000;
 
+const NOTHING_LEFT = 'none';
+
 /** How long a mark counts (ms). */
 const DAY_MS = 86_400_000;
 
@@ -27,7 +29,7 @@ export function withMark(marks: readonly SpendMark[], now: SpendMark): readonly 
   return now.time - newest.time < DAY_MS ? marks : [newest, now];
 }
 
-/** `start` of the period and `now` in ms. Undefined: nothing was spent. */
+/** `start` in ms: when spending began to count, at the start of the period or later with the Budget. Undefined: nothing was spent. */
 export function runwayOf(
   remaining: USD,
   spent: USD,
@@ -38,6 +40,7 @@ export function runwayOf(
   }: { readonly start: number; readonly now: number; readonly marks?: readonly SpendMark[] | undefined },
 ): string | undefined {
   if (spent.lte(ZERO)) return undefined;
+  if (remaining.lte(ZERO)) return NOTHING_LEFT;
   const lasting = (amount: USD, ms: number): number =>
     amount.lte(ZERO) ? Infinity : remaining.times(ms).wholeTimes(amount);
   const [mark] = marks;

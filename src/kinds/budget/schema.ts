@@ -79,7 +79,9 @@ export const budgetStatus = z.object({
   runway: z
     .string()
     .optional()
-    .describe('How long what remains lasts at the rate of this period so far, as of these figures: `3d`, `5h`, `>1y`.'),
+    .describe(
+      'How long what remains lasts at the rate of this period so far, or of the last day where that is faster, as of these figures: `3d`, `5h`, `>1y`, `none`.',
+    ),
   spentUSD: zUsd({ description: 'Spent in this period.' }).optional(),
 });
 

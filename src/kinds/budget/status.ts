@@ -53,7 +53,10 @@ export function budgetStatusOf(
   };
   return withRunway(
     status,
-    runwayOf(remaining, spent, { start, now, marks: state.marks?.filter((mark) => mark.period === period) }),
+    runwayOf(remaining, spent, {
+      ...{ start: Math.max(start, created), now },
+      marks: state.marks?.filter((mark) => mark.period === period),
+    }),
     before,
   );
 }
@@ -101,8 +104,8 @@ export function withMailed(
 
 const NOTHING_LEFT = 'nothing is left for a new hold';
 // Whether that is enough depends on the work, so no promise is made.
-const SOME_LEFT = 'a hold of at most status.remainingUSD has room';
-const NEVER_REFUSES = 'it notifies, and refuses no hold';
+const SOME_LEFT = 'there is room for a hold of at most status.remainingUSD';
+const NEVER_REFUSES = 'this Budget notifies, and refuses no hold';
 const TOO_LITTLE = 'what is left was too little for a hold, and nothing was freed since';
 
 function isRefusing({ refusedAtUSD }: BudgetPrivate, remaining: USD): boolean {

@@ -186,7 +186,7 @@ test('a Budget that is not exceeded promises no more than is left: what waits ma
   const refused = put(put(created(), spend('9.00', '0.50', 1)), refusals(1));
   const freed = put(refused, spend('9.00', '0.25', 2));
   t.is(exceeded(freed), 'False WithinLimit');
-  t.is(said(freed), 'a hold of at most status.remainingUSD has room');
+  t.is(said(freed), 'there is room for a hold of at most status.remainingUSD');
   t.is(said(put(freed, spend('9.00', '0.00', 3))), said(freed), 'no figure in it changes');
 });
 

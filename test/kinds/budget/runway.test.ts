@@ -32,9 +32,21 @@ test('what remains lasts as long as it would at the rate of the period so far', 
   t.is(runwayOf(some), '3d', '6.00 of it remain, and 2.00 go in a day');
   t.is(cellOf(some), '3d');
   t.is(runwayOf(put(some, spend('8.00', '0.00', 2), BEGUN + DAY_MS)), '6h');
-  t.is(runwayOf(put(some, spend('10.00', '0.00', 2), BEGUN + DAY_MS)), '<1m');
+  t.is(runwayOf(put(some, spend('10.00', '0.00', 2), BEGUN + DAY_MS)), 'none');
   t.is(runwayOf(put(some, spend('0.01', '0.00', 2), BEGUN + DAY_MS)), '>1y');
   t.is(runwayOf(put(some, spend('-1.00', '0.00', 2), BEGUN + DAY_MS)), undefined, 'more was given back');
+});
+
+test('a Budget that is made late in a month has the rate since it was made', (t) => {
+  const begun = BEGUN + 27 * DAY_MS;
+  const late = decided(
+    budgetKind,
+    at(objectOf(budgetKind, { limitUSD: '60.00' }, { creationTimestamp: new Date(begun).toISOString() })),
+    { type: 'Created' },
+    contextAt(begun),
+  );
+  t.is(runwayOf(put(late, spend('15.00', '0.00', 1), begun + 30_000)), '3m', 'its first minute counts whole');
+  t.is(runwayOf(put(late, spend('30.00', '0.00', 1), begun + 120_000)), '2m');
 });
 
 test('a burst counts by the rate of the last day, also late in a period', (t) => {
