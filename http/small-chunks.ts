@@ -8,7 +8,7 @@
  * of the read is dropped by the parser itself, and the connection ends. CREDIT comes back with time, so that what is typed is never refused.
  *
  * I10: the joiner's bytes for each body. A body that nobody wants any more (its answer has been sent) is dropped as it comes, up to MAX_DROPPED,
- * in which each chunk counts as DROPPED_COST at least; then, or when its chunks are too small, its connection ends.
+ * in which each chunk counts as DROPPED_COST at least, and for DROP_MS; then, or when its chunks are too small, its connection ends.
  */
 import { IncomingMessage } from 'node:http';
 import { refuse, type RefusalError } from '../src/api/refusal.js';
@@ -21,6 +21,7 @@ const CREDIT = 1_000 * CHUNK_COST;
 const CREDIT_PER_MS = CHUNK_COST / 10;
 const MAX_DROPPED = 64 * 1024 * 1024;
 const DROPPED_COST = 6 * 1024;
+const DROP_MS = 60_000;
 /** The client has so long to read the refusal, ms. */
 const LINGER_MS = 2_000;
 
@@ -95,9 +96,24 @@ export class MeteredRequest extends IncomingMessage {
   /** Node calls it when the answer has been sent and nobody has read the body. Its own would take the chunks from `push`. */
   _dump(): void {
     if (this.refusal !== undefined) this.socket.destroySoon();
+    if (this.dropped === undefined && !this.complete) this.endLater();
     this.dropped ??= 0;
     this.removeAllListeners('data');
     this.resume();
+  }
+
+  /** How long a body that nobody wants is dropped, ms. */
+  protected get dropMs(): number {
+    return DROP_MS;
+  }
+
+  /** A client that sends a byte now and then would keep its connection for ever. */
+  private endLater(): void {
+    const { socket } = this;
+    const late = setTimeout(() => socket.destroy(), this.dropMs);
+    const over = (): void => clearTimeout(late);
+    this.once('end', over);
+    socket.once('close', over);
   }
 }
 

@@ -132,6 +132,27 @@ test('of a body that nobody wants, chunks of any size are taken up to a number',
   t.true(seen.pushed < 12_000, `${seen.pushed} chunks were handed over`);
 });
 
+test('a body that nobody wants ends its connection when it takes too long, and one that comes in time does not', async (t) => {
+  class Impatient extends MeteredRequest {
+    protected override get dropMs(): number {
+      return 50;
+    }
+  }
+  const server = createServer({ IncomingMessage: Impatient }, (_req, res) => res.end('early'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const slow = talk(t, port);
+  slow.socket.write(`${HEAD}${chunk('x')}`);
+  const quick = talk(t, port);
+  quick.socket.write(`${HEAD}${chunk('x')}0\r\n\r\n`);
+  await until('the slow one has ended', slow.closed);
+  t.true(slow.said().includes('early'));
+  quick.socket.write(`${HEAD}0\r\n\r\n`);
+  await until('the quick one is answered again', () => quick.said().split('early').length === 3);
+  t.false(quick.closed());
+});
+
 test('what is typed is never too small, nor are many chunks of a fair size', (t) => {
   const typed = new ChunkMeter();
   let now = 0;
