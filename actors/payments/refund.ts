@@ -45,8 +45,8 @@ function again(
   asked: string | undefined,
 ): Awaited<ReturnType<Payments['refund']>> {
   if (asked !== undefined && !amountOf(asked).eq(amountUSD))
-    return { outcome: 'Refused', message: `this key has paid back ${amountUSD} USD before` };
+    return { outcome: 'KeyUsed', message: `this Idempotency-Key has paid back ${showUSD(new USD(amountUSD))} USD` };
   if (state === 'Failed')
-    return { outcome: 'Refused', message: `the refund "${id}" of this key has failed; send another key` };
+    return { outcome: 'Refused', message: `the refund "${id}" of this Idempotency-Key has failed; send another one` };
   return { outcome: 'Refunded', refund: id, amountUSD: showUSD(new USD(amountUSD)) };
 }

@@ -32,6 +32,8 @@ export type RefundReply =
   | { readonly outcome: 'NotFound' }
   /** The TopUp is not paid, or less than that is left of it. */
   | { readonly outcome: 'Refused'; readonly message: string }
+  /** The key has paid back another amount, which `message` names. */
+  | { readonly outcome: 'KeyUsed'; readonly message: string }
   | { readonly outcome: 'Unreachable' }
   /** This service takes no payments. */
   | { readonly outcome: 'NotConfigured' };

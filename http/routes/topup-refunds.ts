@@ -17,6 +17,11 @@ const Refund = z.strictObject({ amountUSD: zUsd({ above: '0', wholeCents: true }
 export function topUpRefundRoutes(router: Router, context: ServerContext, tools: OpsTools): void {
   router.post('/ops/v1/topups/:uid/refunds', tools.readJson, async (ctx) => {
     const uid = ctx.params['uid'] ?? '';
+    // A script whose variable is empty would pay back everything.
+    if ((ctx.request.length ?? 0) === 0 && ctx.get('transfer-encoding') === '')
+      throw refuse('BadRequest', 'nothing was paid back: the request has no body', {
+        fix: 'Send {} to pay back all that is left, or {"amountUSD":"7.50"} for a part.',
+      });
     const { amountUSD } = tools.bodyOf(ctx, Refund);
     const keyed = tools.keyedBy(ctx, tools.callerOf(ctx), { amountUSD });
     // The processor keeps the key, and refuses another amount under it.
@@ -28,11 +33,15 @@ export function topUpRefundRoutes(router: Router, context: ServerContext, tools:
         ctx.body = { refund: reply.refund, amountUSD: reply.amountUSD };
         return;
       case 'NotFound':
-        throw refuse('NotFound', `there is no TopUp with the uid "${uid.slice(0, 64)}"`);
+        throw refuse('NotFound', `no TopUp has the uid "${uid.slice(0, 64)}"`, {
+          fix: 'The path takes metadata.uid of the TopUp, not its name.',
+        });
       case 'Refused':
         throw refuse('Conflict', `nothing was paid back: ${reply.message}`, {
-          fix: 'Look at status of the TopUp: what is left is creditedUSD less refundedUSD.',
+          fix: 'Look at status of the TopUp: what can be paid back is creditedUSD less refundedUSD, while nothing of it is disputed or lost in a dispute.',
         });
+      case 'KeyUsed':
+        throw refuse('IdempotencyKeyReused', `nothing was paid back: ${reply.message}`);
       case 'NotConfigured':
         throw refuse(
           'PaymentsNotConfigured',

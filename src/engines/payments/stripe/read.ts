@@ -107,7 +107,7 @@ export async function payBack(ask: Ask, request: RefundRequest, deployment: stri
   }
   if (made.outcome === 'Unreachable')
     return made.knownKey === true
-      ? { outcome: 'Refused', message: 'this key has paid back another amount before' }
+      ? { outcome: 'Refused', message: 'this Idempotency-Key has paid back another amount before' }
       : made;
   return { outcome: 'Refused', message: `The payment processor refused to pay it back (${made.message}).` };
 }

@@ -166,7 +166,7 @@ function whyNotRefunded(row: TestPurchase, key: string, amountUSD: string): Refu
   if (earlier !== undefined)
     return new USD(earlier.amountUSD).eq(amountUSD)
       ? { outcome: 'Refunded', id: earlier.id }
-      : refused(`this key has paid back ${earlier.amountUSD} USD before`);
+      : refused(`this Idempotency-Key has paid back ${earlier.amountUSD} USD before`);
   if (row.state !== 'Paid') return refused('nothing was paid');
   if (row.dispute === 'Open') return refused('the payment is disputed; its bank decides first');
   if (row.dispute === 'Lost') return refused('the payer has the money back: the dispute was lost');
