@@ -41,6 +41,18 @@ function listCost(entry: LedgerEntry): string {
   return showUSD(isSpending(entry) ? new USD(entry.amountUSD).plus(entry.coveredUSD) : ZERO);
 }
 
+/** FOCUS wants one of all use and purchases. Both are priced in dollars here: a posting does not say how many hours it is of. */
+function pricingQuantity(entry: LedgerEntry): string {
+  switch (categoryOf(entry)) {
+    case 'Usage':
+      return listCost(entry);
+    case 'Purchase':
+      return billedCost(entry);
+    default:
+      return '';
+  }
+}
+
 /** The first moment of the month in which it counts, and the one behind it. */
 function billingPeriod({ period }: LedgerEntry): readonly [start: string, end: string] {
   const [year, month] = [Number(period.slice(0, 4)), Number(period.slice(5, 7))];
@@ -77,15 +89,15 @@ const COLUMNS: Readonly<Record<string, Cells>> = {
   InvoiceIssuerName: provider,
   ProviderName: provider,
   PublisherName: provider,
-  PricingQuantity: nothing,
-  PricingUnit: nothing,
+  PricingQuantity: pricingQuantity,
+  PricingUnit: (entry) => (pricingQuantity(entry) === '' ? '' : 'USD'),
   ServiceCategory: ({ reason }) => (reason === 'Use' ? 'Compute' : 'Other'),
   ServiceName: provider,
   ConsumedQuantity: nothing,
   ConsumedUnit: nothing,
-  ResourceId: ({ owner = '' }) => owner,
+  ResourceId: ({ owner, grant = '' }) => owner ?? grant,
   ResourceName: ({ grant = '' }) => grant,
-  ResourceType: ({ grant }) => (grant === undefined ? '' : 'CreditGrant'),
+  ResourceType: ({ owner, grant }) => (owner !== undefined ? 'Object' : grant === undefined ? '' : 'CreditGrant'),
   SkuId: nothing,
   SubAccountId: ({ project = '' }) => project,
   SubAccountName: ({ project = '' }) => project,

@@ -16,6 +16,6 @@ export function formatOf<Format extends string>(x: Exchange, formats: readonly F
     'format',
     asked,
     `must be ${formats.join(' or ')}`,
-    `Ask for format=${formats[0] ?? 'json'}, or leave it out.`,
+    `Ask for ${formats.map((one) => `format=${one}`).join(' or ')}, or leave it out.`,
   );
 }

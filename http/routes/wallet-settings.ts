@@ -27,10 +27,12 @@ export async function patchWallet(x: Exchange, context: ServerContext, caller: C
   const { value, duplicates } = parseRecord(bytes);
   const unknown = Object.keys(value).filter((name) => !FIELDS.includes(name));
   if (unknown.length > 0)
-    throw refuse('Invalid', `the wallet has no setting ${unknown.slice(0, 3).join(', ').slice(0, 200)}`, {
-      causes: unknown
-        .slice(0, 20)
-        .map((field) => ({ field: field.slice(0, 64), reason: 'FieldValueNotSupported', message: 'is not a setting' })),
+    throw refuse('Invalid', 'the settings of the wallet are invalid', {
+      causes: unknown.slice(0, 20).map((field) => ({
+        field: field.slice(0, 64),
+        reason: 'FieldValueNotSupported',
+        message: 'the wallet has no such setting',
+      })),
       fix: `Send ${FIELDS.join(' or ')}.`,
     });
   if (context.payments.processor === undefined && isSwitchedOn(value['autoRecharge']))

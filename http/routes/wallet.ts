@@ -150,7 +150,7 @@ function shown(amount: string): string {
 
 const COLUMNS = [
   ...['id', 'time', 'reason', 'period', 'project', 'labels', 'owner', 'segment'],
-  ...['amountUSD', 'coveredUSD', 'balanceChangeUSD'],
+  ...['amountUSD', 'coveredUSD', 'balanceChangeUSD', 'key'],
 ];
 
 /** Whole, or as many as the limit says, in pages of the ledger; a slow client waits on its socket. */
@@ -192,7 +192,7 @@ function csvLine(entry: LedgerEntry): string {
   const labels = Object.entries(entry.labels ?? {}).map(([key, value]) => `${key}=${value}`);
   const cells = [
     ...[String(position), rfc3339Millis(time), reason, period, project, labels.join(','), owner, segment],
-    ...[shown(amountUSD), shown(coveredUSD), showUSD(balanceChange(entry))],
+    ...[shown(amountUSD), shown(coveredUSD), showUSD(balanceChange(entry)), entry.key],
   ];
   return `${cells.map(quoted).join(',')}\r\n`;
 }

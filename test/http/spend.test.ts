@@ -198,6 +198,13 @@ test('entries come as FOCUS, a row for each, whose effective cost is what was sp
   t.deepEqual(all('EffectiveCost'), ['0.00', '0.50', '0.25', '-0.50', '0.00', '0.00']);
   t.deepEqual(all('ListCost'), ['0.00', '0.60', '0.25', '-0.50', '0.00', '0.00']);
   t.deepEqual([cell(4, 'ResourceName'), cell(4, 'ResourceType')], ['topup-first', 'CreditGrant']);
+  t.deepEqual(
+    all('PricingQuantity'),
+    ['', '0.60', '0.25', '', '20.00', '-7.50'],
+    'FOCUS wants one of use and purchases',
+  );
+  t.deepEqual(all('PricingUnit'), ['', 'USD', 'USD', '', 'USD', 'USD']);
+  for (const i of lines.keys()) t.is(cell(i, 'ResourceId') === '', cell(i, 'ResourceType') === '', 'both or neither');
   t.is(cell(1, 'BillingAccountId'), 'acme');
   t.is(cell(1, 'SubAccountId'), 'default');
   t.deepEqual(

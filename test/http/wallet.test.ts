@@ -91,9 +91,9 @@ test('CSV has all entries, however many pages of the ledger they are, or as many
   t.is(answer.headers.get('content-type'), 'text/csv; charset=utf-8');
   const lines = (await answer.text()).split('\r\n');
   t.is(lines.length, 2503);
-  t.is(lines[0], 'id,time,reason,period,project,labels,owner,segment,amountUSD,coveredUSD,balanceChangeUSD');
-  t.is(lines[1], '1,2026-10-31T23:59:59.500Z,Credit,2026-10,,,,,100.00,0.00,100.00');
-  t.is(lines[2], '2,2026-11-02T00:00:00.000Z,Use,2026-11,default,"team=a,x.org/b=",uid-a,Running,0.50,0.10,-0.50');
+  t.is(lines[0], 'id,time,reason,period,project,labels,owner,segment,amountUSD,coveredUSD,balanceChangeUSD,key');
+  t.is(lines[1], '1,2026-10-31T23:59:59.500Z,Credit,2026-10,,,,,100.00,0.00,100.00,credit/g');
+  t.is(lines[2], '2,2026-11-02T00:00:00.000Z,Use,2026-11,default,"team=a,x.org/b=",uid-a,Running,0.50,0.10,-0.50,u/2');
   t.deepEqual(
     pages,
     Array.from({ length: 11 }, () => 250),
