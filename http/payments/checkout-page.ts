@@ -1,7 +1,8 @@
 /** The checkout page of the embedded test processor in each of its states. Strangers with the link see the amount and the TopUp's name. */
-import type { PaidPayment } from '../../src/kinds/topup/payment.js';
+import type { PaidPayment, Payment } from '../../src/kinds/topup/payment.js';
 import type { TestCheckout } from '../../src/engines/payments/test/desk.js';
 import { html, type Html } from './html.js';
+import { sumUSD, USD } from '../../src/money/usd.js';
 import { momentOf, usd, type Page } from './page.js';
 
 /** What the page says of the action before it. */
@@ -10,11 +11,16 @@ export type Note = 'declined' | 'refused' | 'not-now' | 'done';
 interface Said {
   readonly tone: 'good' | 'bad';
   readonly text: string;
+  /** The state that it speaks of: on an old address it would contradict what is shown below. */
+  readonly only?: Payment['state'];
 }
 
 const NOTES: Readonly<Record<Note, Said>> = {
-  declined: { tone: 'bad', text: 'The card was declined. Nothing was paid: try again, or pay with another card.' },
-  refused: { tone: 'bad', text: 'The bank refused the payment.' },
+  declined: {
+    ...{ tone: 'bad', only: 'Open' },
+    text: 'The card was declined. Nothing was paid: try again, or pay with another card.',
+  },
+  refused: { tone: 'bad', only: 'Failed', text: 'The bank refused the payment.' },
   'not-now': { tone: 'bad', text: 'That is not possible any more. This is how the payment stands now.' },
   done: { tone: 'good', text: 'Done. This is how the payment stands now.' },
 };
@@ -29,7 +35,7 @@ export const TEST_NOTICE = html`<p class="test">
 
 export function checkoutPage(checkout: TestCheckout, note: Note | undefined): Page {
   const { title, body } = stateOf(checkout);
-  const said = note && NOTES[note];
+  const said = note && fitting(NOTES[note], checkout);
   return {
     title: said === undefined ? `${title} – test payment` : `${said.text} ${title} – test payment`,
     formTargets: [checkout.doneURL, checkout.cancelURL],
@@ -37,6 +43,10 @@ export function checkoutPage(checkout: TestCheckout, note: Note | undefined): Pa
       <h1>${title}</h1>
       ${body}`,
   };
+}
+
+function fitting(said: Said, { payment }: TestCheckout): Said | undefined {
+  return said.only === undefined || said.only === payment.state ? said : undefined;
 }
 
 interface State {
@@ -52,7 +62,7 @@ function stateOf(checkout: TestCheckout): State {
     case 'Pending':
       return { title: 'Waiting for the bank', body: pendingBody(checkout) };
     case 'Paid':
-      return { title: `Paid ${usd(payment.amountUSD)}`, body: paidBody(checkout, payment) };
+      return { title: paidTitle(checkout, payment), body: paidBody(checkout, payment) };
     case 'Expired':
       return {
         title: 'This page has expired',
@@ -67,6 +77,18 @@ function stateOf(checkout: TestCheckout): State {
           ${purchaseOf(checkout)}${linkTo(cancelURL, 'Go back')}`,
       };
   }
+}
+
+function paidTitle(checkout: TestCheckout, { amountUSD, disputes }: PaidPayment): string {
+  const left = leftOf(checkout, amountUSD);
+  if (left.lte(0)) return `Paid ${usd(amountUSD)}, and all of it paid back`;
+  return disputes.some(({ state }) => state === 'Lost')
+    ? `Paid ${usd(amountUSD)}, lost in a dispute`
+    : `Paid ${usd(amountUSD)}`;
+}
+
+function leftOf({ creditNotes }: TestCheckout, amountUSD: string): USD {
+  return new USD(amountUSD).minus(sumUSD(creditNotes.map((note) => note.amountUSD)));
 }
 
 function purchaseOf({ purchase, amountUSD }: TestCheckout, more?: Html): Html {
@@ -92,9 +114,9 @@ function openBody(checkout: TestCheckout): Html {
   const keep = html`<div class="choice">
     <input type="checkbox" id="save" name="save" value="on" aria-describedby="save-hint" />
     <div>
-      <label for="save">Keep the card for automatic recharges</label>
+      <label for="save">Save the card for automatic purchases</label>
       <div class="soft" id="save-hint">
-        It can then be charged again without you. To try failures: a charge of a kept card is declined when its amount
+        It can then be charged again without you. To try failures: a charge of a saved card is declined when its amount
         ends in .13, such as 25.13 USD.
       </div>
     </div>
@@ -162,8 +184,9 @@ const DISPUTED: Readonly<Record<PaidPayment['disputes'][number]['state'], string
 };
 
 /** What a payer's bank may do to the shop later, to be tried. */
-function disputeOf(checkout: TestCheckout, { disputes }: PaidPayment): Html | undefined {
+function disputeOf(checkout: TestCheckout, { amountUSD, disputes }: PaidPayment): Html | undefined {
   const [dispute] = disputes;
+  if (dispute === undefined && leftOf(checkout, amountUSD).lte(0)) return undefined;
   const buttons: Html[] = [];
   if (dispute === undefined) {
     buttons.push(

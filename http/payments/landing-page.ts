@@ -7,8 +7,7 @@ export function landingPage(landing: Landing): Page {
   const { redirect, checkoutURL } = landing;
   if (redirect !== undefined && originOf(redirect) !== undefined) return onwardPage(landing, redirect);
   const { title, text, looksAgain = false } = standingOf(landing);
-  const canPay =
-    landing.phase === 'Running' && !landing.paid && landing.reason !== PENDING && checkoutURL !== undefined;
+  const canPay = landing.phase === 'Running' && !landing.paid && checkoutURL !== undefined;
   return {
     title,
     looksAgain,

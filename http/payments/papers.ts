@@ -55,7 +55,8 @@ export function invoicePage(checkout: PaidCheckout): Page {
         </tfoot>
       </table>
       <p>Paid in full on ${dayOf(payment.time)} by ${methodOf(checkout)}.</p>
-      ${creditNotes.length === 0 ? undefined : creditNotesOf(checkout, number)} ${backTo(checkout)}`,
+      ${creditNotes.length === 0 ? undefined : creditNotesOf(checkout, number)} ${disputesOf(checkout)}
+      ${backTo(checkout)}`,
   };
 }
 
@@ -97,6 +98,11 @@ const DISPUTED = {
   Won: 'disputed, kept by the seller',
   Lost: 'disputed, back with the payer',
 };
+
+/** A lost dispute takes the money without a credit note, so that the invoice says it. */
+function disputesOf({ payment: { disputes } }: PaidCheckout): readonly Html[] {
+  return disputes.map(({ amountUSD, state }) => html`<p>${usd(amountUSD)}: ${DISPUTED[state]}.</p> `);
+}
 
 export function receiptPage(checkout: PaidCheckout): Page {
   const { id, purchase, payment, creditNotes } = checkout;

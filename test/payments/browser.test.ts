@@ -136,7 +136,7 @@ for (const javaScriptEnabled of [false, true]) {
       await press(t, page, 'Try a card that is declined');
       await page.getByRole('alert').filter({ hasText: 'declined' }).waitFor();
       await check(t, page, 'declined');
-      await press(t, page, 'Keep the card for automatic recharges', 'Space');
+      await press(t, page, 'Save the card for automatic purchases', 'Space');
       await press(t, page, 'Pay 20.00 USD');
       await page.waitForURL(`${customer.url}/**`);
       t.deepEqual(

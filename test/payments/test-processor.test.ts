@@ -82,7 +82,7 @@ test('a bank that was asked in time pays after the end of the page, and names no
   const id = await bench.open();
   await bench.act(id, 'PayByBank');
   bench.pass(2 * HOUR);
-  t.deepEqual(await bench.read(id, request), { state: 'Pending' });
+  t.deepEqual(await bench.read(id, request), { state: 'Pending', page: `https://troupe.test/checkout/${id}` });
   await bench.act(id, 'BankPays');
   const payment = await bench.read(id, request);
   t.true(payment.state === 'Paid' && payment.method === undefined);

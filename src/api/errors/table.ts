@@ -236,13 +236,13 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorEntry>> = {
     status: 402,
     title: 'A payment is disputed',
     explanation: 'While a payment is disputed, no new work is started.',
-    fix: 'Resolve the dispute, or pay the amount again.',
+    fix: 'Have the dispute withdrawn, or wait until it is decided: `disputes` of GET …/wallet names the TopUps.',
   },
   PaymentMethodRequired: {
     status: 402,
     title: 'A payment method is required',
     explanation: 'This request needs a saved payment method, and the org has none.',
-    fix: 'Create a TopUp with spec.savePaymentMethod true and pay it.',
+    fix: 'Create a TopUp with spec.savePaymentMethod true, and let the card be saved on its page when you pay.',
   },
   PaymentVerificationUnavailable: {
     status: 503,
@@ -255,7 +255,7 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorEntry>> = {
     status: 501,
     title: 'Payments are not configured',
     explanation: 'This deployment runs without a payment processor.',
-    fix: 'Ask the operator to grant credits or to configure payments.',
+    fix: 'Ask the operator for a promo code, or to configure payments.',
   },
   PoolActPaused: {
     status: 409,
@@ -377,7 +377,7 @@ export const ERROR_TABLE: Readonly<Record<ErrorCode, ErrorEntry>> = {
     status: 403,
     title: 'Too many TopUps',
     explanation: 'The org has 5 open TopUps, or has reached the daily limit.',
-    fix: 'Pay the open checkouts or let them expire, or try again tomorrow.',
+    fix: 'Pay the open checkouts or let them expire; the daily limit is of the last 24 hours.',
   },
   Unauthorized: {
     status: 401,

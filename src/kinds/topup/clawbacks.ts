@@ -69,7 +69,7 @@ export function clawBack(
     taken = { ...taken, [claim.id]: { amountUSD: amount.plus(has).toFixed(), times: times + 1 } };
     effects.push(take(purchased, claim, amount, times));
     if (claim.of === 'refund')
-      effects.push(emit('topup.refunded', `${showUSD(amount)} of ${purchased.amountUSD} USD were paid back`));
+      effects.push(emit('topup.refunded', refundMessage(purchased, amount, refundedUSD({ refunds }, taken))));
   }
   const told = disputes.filter(({ id, state }) => before.disputes[id] !== state);
   for (const dispute of told)
@@ -80,6 +80,11 @@ export function clawBack(
     });
   const states = Object.fromEntries(told.map(({ id, state }) => [id, state]));
   return { taken, awaited, disputes: told.length === 0 ? before.disputes : { ...before.disputes, ...states }, effects };
+}
+
+/** The event is one row for all refunds of a TopUp, so that the last message has to say what they are together. */
+function refundMessage({ amountUSD }: Purchased, amount: USD, all: string): string {
+  return `${showUSD(amount)} USD were paid back; together ${showUSD(new USD(all))} of ${amountUSD} USD`;
 }
 
 /** Of refunds alone; what a dispute has cost is no refund. */

@@ -8,6 +8,11 @@ import { topUpSpec, topUpStatus, type TopUpSpec, type TopUpStatus } from './sche
 
 type This = ApiObject<TopUpSpec, TopUpStatus>;
 
+/** What the condition says. */
+function disputedOf({ status }: This): string | undefined {
+  return status.conditions?.find(({ type }) => type === 'Disputed')?.reason;
+}
+
 export const topUpKind: KindDefinition = {
   kind: 'TopUp',
   plural: 'topups',
@@ -26,6 +31,8 @@ export const topUpKind: KindDefinition = {
     textColumn('Phase', 'Queued, Running, Succeeded or Failed.', ({ status }: This) => status.phase),
     textColumn('Reason', 'Why it is in this phase.', ({ status }: This) => status.reason),
     wide(textColumn('Credited', 'Credited to the wallet, in USD.', ({ status }: This) => status.creditedUSD)),
+    wide(textColumn('Refunded', 'Paid back, in USD.', ({ status }: This) => status.refundedUSD)),
+    wide(textColumn('Disputed', 'Open, Won or Lost.', disputedOf)),
     wide(textColumn('Checkout', 'Page to pay at.', ({ status }: This) => status.checkoutURL)),
   ],
   selectableFields: {

@@ -47,7 +47,11 @@ export type Payment =
   /** Nobody has paid yet. */
   | { readonly state: 'Open' }
   /** The payer has done everything, and a bank settles. */
-  | { readonly state: 'Pending' }
+  | {
+      readonly state: 'Pending';
+      /** Where the payer sees meanwhile how it stands. */
+      readonly page?: string | undefined;
+    }
   /** For good, as far as this page or charge goes. `message`: for the customer. */
   | { readonly state: 'Failed'; readonly message: string }
   /** For good: nobody can pay any more. */

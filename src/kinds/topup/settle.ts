@@ -47,7 +47,7 @@ export function settle(here: Here, kept: TopUpPrivate, source: PaymentSource, pa
         {
           ...status,
           reason: 'PaymentPending',
-          checkoutURL: undefined,
+          checkoutURL: payment.page,
           conditions: withPaid(status, 'False', 'PaymentPending', 'the bank has not settled the payment yet', now),
         },
         { effects: [lookAt(now + BANK_AGAIN_MS)] },

@@ -9,6 +9,7 @@ import type { Current, DecisionContext, Machine } from '../machine.js';
 import type { MessageSender, ObjectMessage } from '../object-message.js';
 import { IGNORED, next, plain, refused, type PlainDecision } from '../plain-machine.js';
 import { NEXT_MONTH, notMade, recharge, recharged, TRY_AGAIN } from './recharge.js';
+import type { PaymentDispute } from '../topup/payment.js';
 import type { WalletSpec, WalletStatus } from './schema.js';
 import { NO_STATE, type WalletPrivate } from './state.js';
 
@@ -59,7 +60,7 @@ function update(here: Here, context: DecisionContext): Decided {
     return refused({
       code: 'PaymentMethodRequired',
       message: 'credits cannot be bought automatically: no card is saved',
-      fix: 'Pay a TopUp with spec.savePaymentMethod true, and let the card be kept on its page. Then change the wallet again.',
+      fix: 'Pay a TopUp with spec.savePaymentMethod true, and let the card be saved on its page. Then change the wallet again.',
     });
   // What has failed is tried again when the balance is below the level of now.
   const { stopped: _, refused: __, limitTold: ___, limitReached: ____, ...rest } = kept;
@@ -104,8 +105,14 @@ function dispute(
   const about = `the payment of TopUp "${topUp}" over ${amountUSD} USD`;
   const effects: Effect[] = [
     state === 'Open'
-      ? emit('billing.dispute_opened', `${about} is disputed; until that is decided a prepaid wallet takes no new work`)
-      : emit('billing.dispute_closed', `the dispute about ${about} was ${state === 'Won' ? 'won' : 'lost'}`),
+      ? emit(
+          'billing.dispute_opened',
+          `${about} is disputed; until that is decided a prepaid wallet takes no new work (${countsOf(disputes)})`,
+        )
+      : emit(
+          'billing.dispute_closed',
+          `the dispute about ${about} was ${state === 'Won' ? 'won' : 'lost'} (${countsOf(disputes)})`,
+        ),
   ];
   if (open.length > 0 !== before.length > 0)
     effects.push({ type: 'Money', operation: { op: 'SetDisputed', disputed: open.length > 0 } });
@@ -124,6 +131,13 @@ function storageFull(here: Here, { quotaBytes }: Content<'StorageFull'>, { now }
   });
 }
 
+/** The event is one row for all disputes of an org, so that the last message has to say how they all stand. */
+function countsOf(disputes: WalletPrivate['disputes']): string {
+  const count = (state: PaymentDispute['state']): number =>
+    Object.values(disputes).filter((one) => one.state === state).length;
+  return `disputes of this wallet: ${count('Open')} open, ${count('Won')} won, ${count('Lost')} lost`;
+}
+
 function openIn(disputes: WalletPrivate['disputes']): string[] {
   return Object.values(disputes).flatMap(({ topUp, state }) => (state === 'Open' ? [topUp] : []));
 }
@@ -133,6 +147,10 @@ function bounded(disputes: WalletPrivate['disputes']): WalletPrivate['disputes']
   const over = Object.keys(disputes).filter((id) => disputes[id]?.state !== 'Open');
   const forgotten = new Set(over.slice(0, Math.max(0, over.length - MOST_DISPUTES)));
   return Object.fromEntries(Object.entries(disputes).filter(([id]) => !forgotten.has(id)));
+}
+
+function whyUnpaid(message: string): string {
+  return message === '' ? 'it was not paid, its conditions say why' : `it was not paid: ${message}`;
 }
 
 function receive(here: Here, from: MessageSender, content: ObjectMessage, context: DecisionContext): Decided {
@@ -151,7 +169,7 @@ function receive(here: Here, from: MessageSender, content: ObjectMessage, contex
     case 'ChildChanged': {
       if (from.address.name !== kept.open?.name || (content.phase !== 'Succeeded' && content.phase !== 'Failed'))
         return IGNORED;
-      const failure = content.phase === 'Failed' ? 'it was not paid, its conditions say why' : undefined;
+      const failure = content.phase === 'Failed' ? whyUnpaid(content.message) : undefined;
       const { private: after, effects } = recharged(kept, failure);
       // The ledger has the credits now, and says whether that is still below.
       const known = { ...after, belowRecharge: failure !== undefined && after.belowRecharge };

@@ -46,7 +46,7 @@ export function recharge(spec: WalletSpec, kept: WalletPrivate, now: number, cha
 /** One event a month. */
 function limitReached(kept: WalletPrivate, month: string, used: USD, limitUSD: string, now: number): RechargeStep {
   if (kept.limitTold === month) return { private: kept, effects: [] };
-  const message = `${showUSD(used)} USD were bought in ${month}, and one more purchase would pass the limit of ${limitUSD} USD`;
+  const message = `${showUSD(used)} USD were bought in ${month}, and one more purchase would pass autoRecharge.monthlyLimitUSD, ${limitUSD} USD`;
   return {
     private: { ...kept, limitTold: month, limitReached: message },
     effects: [

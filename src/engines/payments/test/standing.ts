@@ -44,7 +44,8 @@ export function paymentOf(row: TestPurchase, base: string, now: number): Payment
     case 'Failed':
       return { state: 'Failed', message: BANK_REFUSED };
     case 'Pending':
-      return { state: 'Pending' };
+      // What the bank does is said there.
+      return { state: 'Pending', page: `${base}/checkout/${row.id}` };
     case 'Open':
     case 'Expired':
       return { state: 'Open' };
