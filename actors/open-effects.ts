@@ -46,6 +46,7 @@ export async function openEffects(
   };
   const runner = openEffectRunner({
     ...{ pending, stopping, chance: Math.random, onOutcome: deps.observe.effect },
+    published: () => objects.hub.version,
     carryOut: (task, attempt) => carryOut(task, effectDeps, attempt),
     giveBack: ({ row, effect }, reason, message, shortfall) =>
       router.deliver(row.address, row.uid, { type: 'EffectFailed', effect, reason, message, shortfall }),

@@ -1,6 +1,9 @@
 /**
  * Rows of effects that found no room in memory (I10): they and all newer ones of their group stay in storage, so that lanes keep their
  * order, and are read from there, oldest first, as soon as there is room. Groups are read beside each other, a page each in turn.
+ *
+ * Storage may have the row of a commit whose answer is still on its way to this process. Carried out then, its effects would find the objects
+ * as they were before it: a start would take its Attempt for one that is over, and be done. So such a row is read again once it is published.
  */
 import type { Pending, StoredEffects } from '../../storage/store.js';
 import { delay } from '../wait.js';
@@ -20,6 +23,8 @@ export interface LeftRows {
 export interface LeftRowsDeps {
   readonly pending: Pick<Pending, 'effects' | 'effectsOrgs'>;
   mayRead(group: EffectGroup): boolean;
+  /** Version of the newest commit that this process knows of. */
+  published(): number;
   /** Takes a page of rows into memory; it may have some of them already. */
   take(page: readonly StoredEffects[]): void;
   readonly stopping: AbortSignal;
@@ -37,8 +42,10 @@ interface LeftGroup {
 export const PAGE_ROWS = 500;
 /** Between two tries to read them. */
 export const READ_AGAIN_MS = 1_000;
+/** Between two looks whether a commit is published: its answer is on its way. */
+const LOOK_AGAIN_MS = 5;
 
-export function openLeftRows({ pending, mayRead, take, stopping }: LeftRowsDeps): LeftRows {
+export function openLeftRows({ pending, mayRead, published, take, stopping }: LeftRowsDeps): LeftRows {
   const groups = new Map<string, LeftGroup>();
   let refilling: Promise<void> | undefined;
   /** It is not known yet which groups have rows in storage. */
@@ -64,27 +71,39 @@ export function openLeftRows({ pending, mayRead, take, stopping }: LeftRowsDeps)
     return undefined;
   }
 
-  async function readPage(left: LeftGroup): Promise<void> {
+  /** False: its next row is not published yet. */
+  async function readPage(left: LeftGroup): Promise<boolean> {
     const { from: first, newest: known } = left;
     const { org, ofPlaces } = left.group;
     const of = { org, kinds: KINDS_OF_PLACES, among: ofPlaces };
-    const page = await untilRead(() => pending.effects(first - 1, PAGE_ROWS, of));
-    if (page === undefined) return;
+    const read = await untilRead(() => pending.effects(first - 1, PAGE_ROWS, of));
+    if (read === undefined) return true;
+    const ahead = read.find(({ version }) => version > published());
+    const page = ahead === undefined ? read : read.slice(0, read.indexOf(ahead));
+    if (ahead !== undefined) {
+      left.from = ahead.version;
+      left.newest = Math.max(left.newest, ahead.version);
+      take(page);
+      return page.length > 0;
+    }
     const last = page.at(-1)?.version ?? first - 1;
     // A row that was left while the page was being read may not be in it.
     if (page.length === PAGE_ROWS || left.newest > Math.max(known, last)) left.from = last + 1;
     else groups.delete(groupKey(left.group));
     take(page);
+    return true;
   }
 
   async function readAll(): Promise<void> {
     for (let progress = true; progress && !stopping.aborted;) {
       progress = false;
+      let waits = true;
       for (const left of [...groups.values()]) {
         if (!mayRead(left.group)) continue;
-        await readPage(left);
+        if (await readPage(left)) waits = false;
         progress = true;
       }
+      if (progress && waits) await delay(LOOK_AGAIN_MS, stopping);
     }
   }
 

@@ -29,6 +29,8 @@ import { tryEffect, type TryDeps } from './try-effect.js';
 
 export interface EffectRunnerDeps extends Omit<TryDeps, 'carryOut'> {
   readonly pending: Pick<Pending, 'effects' | 'effectsOrgs' | 'effectsAt' | 'effectsDone'>;
+  /** Version of the newest commit that this process knows of; at first of the newest that there was when it began. */
+  published(): number;
   /** Makes one try. */
   carryOut(task: EffectTask, attempt: EffectTry): Promise<EffectStep>;
   readonly stopping: AbortSignal;
@@ -75,6 +77,7 @@ export function openEffectRunner(deps: EffectRunnerDeps): EffectRunner {
   let volatileKey = 0;
   const left = openLeftRows({
     pending: deps.pending,
+    published: deps.published,
     mayRead: (group) => room.mayRead(group) && !deferred.full,
     take(page) {
       for (const row of page) if (!rows.has(row.version)) accept(row);

@@ -37,6 +37,7 @@ export function bench(
   carryOut: (task: EffectTask, attempt: EffectTry) => Promise<EffectStep>,
   stored: StoredEffects[] = [],
   asker: Delivery = 'Done',
+  published = () => Infinity,
 ): Bench {
   const stop = new AbortController();
   const done: number[] = [];
@@ -55,6 +56,7 @@ export function bench(
         if (at >= 0) stored.splice(at, 1);
       },
     },
+    published,
     carryOut,
     giveBack: async (task, reason) => {
       returned.push({ version: task.row.version, reason });

@@ -122,6 +122,30 @@ test('what an earlier process left in storage is carried out after a start, olde
   );
 });
 
+test('a row that is committed and not known yet waits until it is, since its effects would find what was there before', async (t) => {
+  let published = 2;
+  const seen: (readonly [version: number, published: number])[] = [];
+  const stored = [1, 2, 3, 4].map((version) => row(version, tell('a')));
+  const { runner, done } = bench(
+    async ({ row: { version } }) => {
+      seen.push([version, published]);
+      return { outcome: 'Done' };
+    },
+    stored,
+    'Done',
+    () => published,
+  );
+  const recovered = runner.recover();
+  await until(() => done.length === 2);
+  published = 3;
+  await until(() => done.length === 3);
+  published = 4;
+  runner.take(row(4, tell('a')));
+  await recovered;
+  await until(() => done.length === 4);
+  t.deepEqual(seen, [...[[1, 2] as const, [2, 2] as const], ...[[3, 3] as const, [4, 4] as const]]);
+});
+
 test('a stop leaves unfinished effects in storage for the next process', async (t) => {
   const { runner, done, stop } = bench(async (_task, { signal }) => {
     await sleep(60_000, undefined, { signal }).catch(() => undefined);
@@ -293,6 +317,7 @@ test('storage that is away when effects are recovered is asked again until it an
   const seen: number[] = [];
   const stop = new AbortController();
   const runner = openEffectRunner({
+    published: () => Infinity,
     pending: {
       async effects(after) {
         if (!away) return after < 1 ? [row(1, tell('a'))] : [];
