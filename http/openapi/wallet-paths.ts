@@ -77,6 +77,13 @@ const ENTRY: Node = record(
     labels: described('Labels of the work, at its admission.', { type: 'object', additionalProperties: TEXT }),
     owner: described('uid of the object that ran the work.'),
     segment: described('Boot, Running, Restore or Teardown.'),
+    costOf: described(
+      'uids of the objects whose status.cost counts it, so that its sum is explained when the Attempts are gone.',
+      {
+        type: 'array',
+        items: TEXT,
+      },
+    ),
     amountUSD: described('What was charged, given back, credited or has expired.'),
     coveredUSD: described('What the service paid of it instead.'),
     balanceChangeUSD: described('What it changes the balance by.'),

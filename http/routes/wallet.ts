@@ -6,6 +6,7 @@ import type { Caller } from '../../actors/resource-service.js';
 import { refuse } from '../../src/api/refusal.js';
 import { rfc3339Millis } from '../../src/api/time.js';
 import { showUSD, sumUSD, USD, ZERO } from '../../src/money/usd.js';
+import { COST } from '../../src/money/counters.js';
 import type { LedgerEntry } from '../../storage/ledger/entries.js';
 import { requireScope } from '../auth/authorise.js';
 import { badParameter } from '../bad-parameter.js';
@@ -133,10 +134,16 @@ function balanceChange({ lines }: LedgerEntry): USD {
   return sumUSD(own.map(({ amountUSD }) => amountUSD));
 }
 
+/** uids of the objects whose `status.cost` counts it: of an Attempt also its Job, and what has made that. */
+function costOf({ counters }: LedgerEntry): readonly string[] {
+  return counters.flatMap((name) => (name.startsWith(COST) ? [name.slice(COST.length)] : []));
+}
+
 function viewOf(entry: LedgerEntry): Record<string, unknown> {
   const { position, key, time, reason, period, project, labels, owner, segment, amountUSD, coveredUSD, lines } = entry;
   return {
     ...{ id: String(position), key, time: rfc3339Millis(time), reason, period, project, labels, owner, segment },
+    costOf: costOf(entry),
     amountUSD: shown(amountUSD),
     coveredUSD: shown(coveredUSD),
     balanceChangeUSD: showUSD(balanceChange(entry)),
@@ -150,7 +157,7 @@ function shown(amount: string): string {
 
 const COLUMNS = [
   ...['id', 'time', 'reason', 'period', 'project', 'labels', 'owner', 'segment'],
-  ...['amountUSD', 'coveredUSD', 'balanceChangeUSD', 'key'],
+  ...['amountUSD', 'coveredUSD', 'balanceChangeUSD', 'key', 'costOf'],
 ];
 
 /** Whole, or as many as the limit says, in pages of the ledger; a slow client waits on its socket. */
@@ -192,7 +199,7 @@ function csvLine(entry: LedgerEntry): string {
   const labels = Object.entries(entry.labels ?? {}).map(([key, value]) => `${key}=${value}`);
   const cells = [
     ...[String(position), rfc3339Millis(time), reason, period, project, labels.join(','), owner, segment],
-    ...[shown(amountUSD), shown(coveredUSD), showUSD(balanceChange(entry)), entry.key],
+    ...[shown(amountUSD), shown(coveredUSD), showUSD(balanceChange(entry)), entry.key, costOf(entry).join(' ')],
   ];
   return `${cells.map(quoted).join(',')}\r\n`;
 }

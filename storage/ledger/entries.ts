@@ -16,6 +16,8 @@ export interface LedgerEntry {
   /** uid of the object. */
   readonly owner?: string | undefined;
   readonly segment?: Segment | undefined;
+  /** Names of the counters on which it counts. */
+  readonly counters: readonly string[];
   readonly amountUSD: string;
   readonly coveredUSD: string;
   /** Of a Credit: name of its CreditGrant; absent: it is of an earlier version, or the grant is gone. */
@@ -33,6 +35,7 @@ export type EntryRow = [
   labels: Record<string, string> | null,
   owner: string | null,
   segment: Segment | null,
+  counters: string[],
   amount: string,
   covered: string,
   lines: { account: string; amountUSD: string }[],
@@ -49,13 +52,14 @@ export function entryOf([
   labels,
   owner,
   segment,
+  counters,
   amount,
   covered,
   lines,
   grant,
 ]: EntryRow): LedgerEntry {
   return {
-    ...{ position, time, key, reason, period, lines, amountUSD: amount, coveredUSD: covered },
+    ...{ position, time, key, reason, period, counters, lines, amountUSD: amount, coveredUSD: covered },
     ...(grant !== null && { grant }),
     ...{ project: project ?? undefined, labels: labels ?? undefined },
     ...{ owner: owner ?? undefined, segment: segment ?? undefined },
@@ -65,7 +69,7 @@ export function entryOf([
 /** In the order of `EntryRow`, of postings `p` and of lines in this table. */
 export const ENTRY_COLUMNS = (lines: string): string => `
   p.position, floor(extract(epoch FROM p.time) * 1000)::bigint, p.key, p.reason, p.period, p.project, p.labels, p.owner,
-  p.segment, p.amount_usd::text, p.covered_usd::text,
+  p.segment, p.counters, p.amount_usd::text, p.covered_usd::text,
   (SELECT coalesce(json_agg(json_build_object('account', l.account, 'amountUSD', l.amount_usd::text) ORDER BY l.line), '[]')
    FROM ${lines} l WHERE (l.org, l.posting, l.time) = (p.org, p.key, p.time)),
   CASE WHEN p.reason = 'Credit' THEN (

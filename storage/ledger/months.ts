@@ -26,7 +26,7 @@ export interface LedgerMonth {
   readonly detachedAt?: number | undefined;
 }
 
-export type ExportedEntry = LedgerEntry & { readonly org: string; readonly counters: readonly string[] };
+export type ExportedEntry = LedgerEntry & { readonly org: string };
 
 /** Each rejects with a `RefusalError` Unavailable when Postgres does not answer. */
 export interface LedgerMonths {
@@ -100,8 +100,8 @@ export function openLedgerMonths(postgres: Postgres): LedgerMonths {
     async *read(month, signal) {
       const page: Statement = { name: `entries of ${month}`, text: entriesIn(partitionOf(month)) };
       for (let after: [string, number] = ['', 0]; !signal.aborted;) {
-        const rows = await postgres.readRows<[string, string[], ...EntryRow]>(page, [...after, PAGE]);
-        const entries = rows.map(([org, counters, ...row]) => ({ org, counters, ...entryOf(row) }));
+        const rows = await postgres.readRows<[string, ...EntryRow]>(page, [...after, PAGE]);
+        const entries = rows.map(([org, ...row]) => ({ org, ...entryOf(row) }));
         const last = entries.at(-1);
         if (last !== undefined) yield entries;
         if (last === undefined || entries.length < PAGE) return;
@@ -221,7 +221,7 @@ SET spent_usd = c.spent_usd + excluded.spent_usd, boot_usd = c.boot_usd + exclud
     teardown_usd = c.teardown_usd + excluded.teardown_usd`;
 
 const entriesIn = ({ postings, lines }: Partition): string => `
-SELECT p.org, p.counters, ${ENTRY_COLUMNS(lines)}
+SELECT p.org, ${ENTRY_COLUMNS(lines)}
 FROM ${postings} p WHERE (p.org, p.position) > ($1, $2::bigint) ORDER BY p.org, p.position LIMIT $3`;
 
 const NOTE_EXPORT: Statement = {

@@ -158,27 +158,31 @@ test('entries come as FOCUS, a row for each, whose effective cost is what was sp
   const entries: readonly LedgerEntry[] = [
     {
       ...{ position: 1, time, key: 'credit/g', reason: 'Credit', period: '2026-11', amountUSD: '5', coveredUSD: '0' },
-      ...{ grant: 'welcome', lines: [line('funding', '-5'), line('grants/g', '5')] },
+      ...{ grant: 'welcome', counters: [], lines: [line('funding', '-5'), line('grants/g', '5')] },
     },
     {
       ...{ ...use, position: 2, time, key: 'u', labels: { team: '=a' }, amountUSD: '0.5', coveredUSD: '0.1' },
+      counters: [],
       lines: [line('grants/g', '-0.5'), line('revenue', '0.5')],
     },
     // Posted in the next month.
     {
       ...{ ...use, position: 3, time: time + 5 * 86_400_000, key: 'v', amountUSD: '0.25', coveredUSD: '0' },
+      counters: [],
       lines: [line('unbilled', '-0.25'), line('revenue', '0.25')],
     },
     {
       ...{ ...use, reason: 'Correction', position: 4, time, key: 'u/c', amountUSD: '-0.5', coveredUSD: '0' },
+      counters: [],
       lines: [line('wallet', '0.5'), line('revenue', '-0.5')],
     },
     {
       ...{ position: 5, time, key: 'credit/p', reason: 'Credit', period: '2026-11', amountUSD: '20', coveredUSD: '0' },
-      ...{ grant: 'topup-first', lines: [line('funding', '-20'), line('grants/p', '20')] },
+      ...{ grant: 'topup-first', counters: [], lines: [line('funding', '-20'), line('grants/p', '20')] },
     },
     {
       ...{ position: 6, time, key: 'p/r', reason: 'Clawback', period: '2026-11', amountUSD: '-7.5', coveredUSD: '0' },
+      counters: [],
       lines: [line('grants/p', '-7.5'), line('funding', '7.5')],
     },
   ];
@@ -222,6 +226,7 @@ test('entries come as FOCUS, a row for each, whose effective cost is what was sp
 test('FOCUS has all entries, however many pages of the ledger they are', async (t) => {
   const entries = Array.from({ length: 2_500 }, (_, i): LedgerEntry => ({
     ...{ position: i + 1, time: NOW, key: `u/${i}`, reason: 'Use', period: '2026-11', amountUSD: '1', coveredUSD: '0' },
+    counters: [],
     lines: [],
   }));
   const api = await openTestApi(t, { ledger: ledgerOf({ entries }) });

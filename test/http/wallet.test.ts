@@ -9,12 +9,18 @@ import { BASE, bearer, KEYS, object, openTestApi, NO_MONTHS, NO_SPEND } from './
 const line = (account: string, amountUSD: string) => ({ account, amountUSD });
 const CREDIT: LedgerEntry = {
   ...{ position: 1, time: Date.parse('2026-10-31T23:59:59.5Z'), key: 'credit/g', reason: 'Credit', period: '2026-10' },
-  ...{ amountUSD: '100.000000000', coveredUSD: '0', lines: [line('funding', '-100'), line('grants/g', '100')] },
+  ...{
+    amountUSD: '100.000000000',
+    coveredUSD: '0',
+    counters: [],
+    lines: [line('funding', '-100'), line('grants/g', '100')],
+  },
 };
 const use = (position: number): LedgerEntry => ({
   ...{ position, time: Date.parse('2026-11-02T00:00:00Z'), key: `u/${position}`, reason: 'Use', period: '2026-11' },
   ...{ project: 'default', labels: { team: 'a', 'x.org/b': '' }, owner: 'uid-a', segment: 'Running' },
   ...{ amountUSD: '0.500000000', coveredUSD: '0.100000000' },
+  counters: ['cost/uid-job', 'budget/b/2026-11', 'cost/uid-a'],
   lines: [line('grants/g', '-0.300000000'), line('wallet', '-0.200000000'), line('revenue', '0.500000000')],
 });
 
@@ -68,6 +74,7 @@ test('entries come oldest first, page by page, with their lines and what they ch
         project: 'default',
       },
       ...{ labels: { team: 'a', 'x.org/b': '' }, owner: 'uid-a', segment: 'Running' },
+      costOf: ['uid-job', 'uid-a'],
       ...{ amountUSD: '0.50', coveredUSD: '0.10', balanceChangeUSD: '-0.50' },
       lines: [line('grants/g', '-0.30'), line('wallet', '-0.20'), line('revenue', '0.50')],
     },
@@ -91,9 +98,12 @@ test('CSV has all entries, however many pages of the ledger they are, or as many
   t.is(answer.headers.get('content-type'), 'text/csv; charset=utf-8');
   const lines = (await answer.text()).split('\r\n');
   t.is(lines.length, 2503);
-  t.is(lines[0], 'id,time,reason,period,project,labels,owner,segment,amountUSD,coveredUSD,balanceChangeUSD,key');
-  t.is(lines[1], '1,2026-10-31T23:59:59.500Z,Credit,2026-10,,,,,100.00,0.00,100.00,credit/g');
-  t.is(lines[2], '2,2026-11-02T00:00:00.000Z,Use,2026-11,default,"team=a,x.org/b=",uid-a,Running,0.50,0.10,-0.50,u/2');
+  t.is(lines[0], 'id,time,reason,period,project,labels,owner,segment,amountUSD,coveredUSD,balanceChangeUSD,key,costOf');
+  t.is(lines[1], '1,2026-10-31T23:59:59.500Z,Credit,2026-10,,,,,100.00,0.00,100.00,credit/g,');
+  t.is(
+    lines[2],
+    '2,2026-11-02T00:00:00.000Z,Use,2026-11,default,"team=a,x.org/b=",uid-a,Running,0.50,0.10,-0.50,u/2,uid-job uid-a',
+  );
   t.deepEqual(
     pages,
     Array.from({ length: 11 }, () => 250),
