@@ -37,7 +37,8 @@ export const jobs: Part = {
     return [
       { name: 'POST to first log byte, p50', value: round(p50), unit: 'ms', atMost: 80 },
       { name: 'POST to first log byte, p99', value: round(p99), unit: 'ms' },
-      { name: 'indexes of a Job of 2,000', value: round(2_000_000 / small), unit: 'per second', atLeast: 100 },
+      // 100 before each index held its money and was charged; that may cost a tenth.
+      { name: 'indexes of a Job of 2,000', value: round(2_000_000 / small), unit: 'per second', atLeast: 90 },
       { name: 'processor time of an index: the service', value: each('service'), unit: 'ms' },
       { name: 'processor time of an index: Postgres', value: each('postgres'), unit: 'ms' },
       { name: 'processor time of an index: runner and work', value: each('work'), unit: 'ms' },
