@@ -92,7 +92,7 @@ function creditsTooFew(short: string, target: Refusal['target']): Refusal {
 function arrearsFirst(arrearsUSD: string, neededUSD: string, target: Refusal['target']): Refusal {
   return {
     code: 'ArrearsOutstanding',
-    message: `the wallet refuses the hold: ${arrearsUSD} USD are owed, and ${neededUSD} USD are needed`,
+    message: `the wallet refuses the hold of ${neededUSD} USD: ${arrearsUSD} USD are owed and have to be paid first`,
     fix: 'Add credits with a TopUp: they pay what is owed first.',
     target,
   };

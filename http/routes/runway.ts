@@ -66,7 +66,7 @@ export function runwayOf(
   const rate = byDay <= byNow ? 'the rate of the last 24 hours' : 'the rate of what bills now';
   return {
     ...(ms <= YEAR_MS && { emptyTime: rfc3339(now + ms) }),
-    message: `empty in ${longSpan(ms)} at ${rate}`,
+    message: ms > YEAR_MS ? `lasts for more than a year at ${rate}` : `empty in ${longSpan(ms)} at ${rate}`,
   };
 }
 

@@ -121,7 +121,7 @@ function readBy(x: Exchange): Pick<Asked, 'by' | 'day' | 'project' | 'label'> {
   const labels = by.filter((word) => word.startsWith('label:')).map((word) => word.slice('label:'.length));
   const known = by.every((word) => word === 'day' || word === 'project' || word.startsWith('label:'));
   if (!known || new Set(by).size < by.length || labels.length > 1)
-    throw badParameter('by', text, 'must be of day, project and one label:<key>, each once', BY_FIX);
+    throw badParameter('by', text, 'may name day, project and one label:<key>, each of them once', BY_FIX);
   const [label] = labels;
   const complaint = label === undefined ? undefined : checkLabelKey(label);
   if (complaint !== undefined) throw badParameter('by', text, `must name a label, whose key ${complaint}`, BY_FIX);

@@ -44,6 +44,6 @@ test('a wallet without the money says what is missing', (t) => {
   t.regex(fix, /Add credits with a TopUp, ask for less/);
   t.like(refused({ by: 'Wallet', arrearsUSD: '1.50' }), {
     code: 'ArrearsOutstanding',
-    message: 'the wallet refuses the hold: 1.50 USD are owed, and 0.25 USD are needed',
+    message: 'the wallet refuses the hold of 0.25 USD: 1.50 USD are owed and have to be paid first',
   });
 });

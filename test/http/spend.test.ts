@@ -143,7 +143,7 @@ test('the runway is that of what is available, at the faster of the rates of now
     message: 'not emptied: nothing bills now, and nothing was spent in the last 24 hours',
   });
   t.deepEqual(of('Prepaid', '1000', '0', '0.000000001'), {
-    message: 'empty in more than a year at the rate of the last 24 hours',
+    message: 'lasts for more than a year at the rate of the last 24 hours',
   });
   t.deepEqual(of('Prepaid', '0', '1', '1'), {
     emptyTime: '2026-11-27T12:00:00Z',

@@ -27,7 +27,7 @@ const returnAddress = z
   .max(8192)
   .refine(
     isReturnAddress,
-    'must be an https address of this service or an http address on localhost, without credentials',
+    'must be an https page of this service or an http page on localhost (also 127.0.0.1 and [::1]), without credentials',
   )
   .meta({ format: 'uri', example: 'http://127.0.0.1:4000/paid' });
 

@@ -188,7 +188,7 @@ test('in a wallet that is paid in advance requests hold no more than it has, and
   t.like(await drawing(blocks, payerOf('e'), '0.1'), {
     refusal: {
       ...{ code: 'ArrearsOutstanding', retryAfterSeconds: 'Never' },
-      message: 'the wallet refuses the hold: 0.25 USD are owed, and 0.10 USD are needed',
+      message: 'the wallet refuses the hold of 0.10 USD: 0.25 USD are owed and have to be paid first',
     },
   });
 });
