@@ -26,11 +26,11 @@ type CollectionTarget = Extract<Target, { at: 'collection' }>;
 type ObjectTarget = Extract<Target, { at: 'object' }>;
 type BelowTarget = Extract<Target, { at: 'below' }>;
 
-export function methodNotAllowed(x: Exchange, allowed: readonly string[]): Error {
+export function methodNotAllowed(x: Exchange, allowed: readonly string[], why = ''): Error {
   x.res.setHeader('allow', allowed.join(', '));
-  return refuse('MethodNotAllowed', `${x.method} is not supported on ${x.path.slice(0, 256)}`, {
-    fix: allowed.length === 0 ? 'See the OpenAPI document for what this path supports.' : `Use ${allowed.join(', ')}.`,
-  });
+  const fix =
+    allowed.length === 0 ? 'See the OpenAPI document for what this path supports.' : `Use ${allowed.join(', ')}.`;
+  return refuse('MethodNotAllowed', `${x.method} is not supported on ${x.path.slice(0, 256)}${why}`, { fix });
 }
 
 type Methods = readonly (readonly [string, Operation])[];
@@ -58,7 +58,13 @@ function checkMethod(x: Exchange, kind: KindDefinition, project: string, methods
   throw methodNotAllowed(
     x,
     methods.filter(([, operation]) => kind.operations.has(operation)).map(([method]) => method),
+    methods === OF_AN_OBJECT && isFinal(kind) ? `: a ${kind.kind} is never changed or deleted` : '',
   );
+}
+
+/** Clients may make it, and then it stays as it is. */
+function isFinal({ operations }: KindDefinition): boolean {
+  return operations.has('create') && !operations.has('patch') && !operations.has('delete');
 }
 
 function checkVerbQuery(query: URLSearchParams): void {

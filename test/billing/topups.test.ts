@@ -112,8 +112,11 @@ test('a TopUp is paid on its page and credited once, and the browser is sent on 
   );
   const other = await newOrg();
   t.is((await other.get(`${TOPUPS}/first`)).status, 404);
-  for (const method of ['PUT', 'PATCH', 'DELETE'])
-    t.is((await owner.ask(method, `${TOPUPS}/first`, { body: {} })).status, 405, method);
+  for (const method of ['PUT', 'PATCH', 'DELETE']) {
+    const refused = await owner.ask(method, `${TOPUPS}/first`, { body: {} });
+    t.is(refused.status, 405, method);
+    t.regex(textAt(refused.body, 'message'), /a TopUp is never changed or deleted$/);
+  }
 });
 
 test('a declined card may try again, a bank settles later, and what a bank refuses fails', async (t) => {
