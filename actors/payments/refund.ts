@@ -17,9 +17,10 @@ export function openRefunds(
     const { paid, source } = purchase.kept;
     if (paid === undefined || source === undefined)
       return { outcome: 'Refused', message: `TopUp "${purchase.name}" is not paid` };
-    const request = { purchase, source, key: `refund/${uid}/${key}` };
-    const earlier = paid.refunds.find((refund) => refund.key === request.key);
-    if (earlier !== undefined) return again(earlier, amountUSD);
+    const [part, all] = [`refund/${uid}/${key}`, `refund/${uid}/${key}/all`];
+    const request = { purchase, source, key: amountUSD === undefined ? all : part };
+    const earlier = paid.refunds.find((refund) => refund.key === part || refund.key === all);
+    if (earlier !== undefined) return again(earlier, request.key, amountUSD);
     const back = paid.refunds.filter(({ state }) => state !== 'Failed').map((refund) => new USD(refund.amountUSD));
     const left = back.reduce((rest, amount) => rest.minus(amount), new USD(paid.amountUSD));
     // Whether a repeat whose refund is not settled yet asks for more than is left is the processor's to say, which knows the key.
@@ -41,10 +42,12 @@ export function openRefunds(
 
 /** This key has paid back already: the same answer, for as long as the TopUp is there. */
 function again(
-  { id, amountUSD, state }: PaymentRefund,
+  { id, key, amountUSD, state }: PaymentRefund,
+  askedKey: string,
   asked: string | undefined,
 ): Awaited<ReturnType<Payments['refund']>> {
-  if (asked !== undefined && !amountOf(asked).eq(amountUSD))
+  // All that was left, or a part: these are different requests, whatever they came to.
+  if (key !== askedKey || (asked !== undefined && !amountOf(asked).eq(amountUSD)))
     return { outcome: 'KeyUsed', message: `this Idempotency-Key has paid back ${showUSD(new USD(amountUSD))} USD` };
   if (state === 'Failed')
     return { outcome: 'Refused', message: `the refund "${id}" of this Idempotency-Key has failed; send another one` };

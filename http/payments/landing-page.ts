@@ -59,7 +59,7 @@ function standingOf({ phase, reason, paid }: Landing): Standing {
     return { title: 'Paid', text: 'The payment has arrived, and the credits are on their way.', looksAgain: true };
   switch (phase) {
     case 'Succeeded':
-      return { title: 'Paid and credited', text: 'The payment has arrived, and the credits are in the wallet.' };
+      return { title: 'Paid and credited', text: 'The payment has arrived, and the credits were added to the wallet.' };
     case 'Failed':
       return reason === 'Expired'
         ? { title: 'The payment page has expired', text: 'Nothing was paid. Make a new top-up to try again.' }

@@ -45,7 +45,7 @@ export function topUpRefundRoutes(router: Router, context: ServerContext, tools:
       case 'NotConfigured':
         throw refuse(
           'PaymentsNotConfigured',
-          'nothing was paid back: this service takes no payments (TROUPE_PAYMENTS=off)',
+          'this service takes no payments (TROUPE_PAYMENTS=off), so it pays nothing back now',
         );
       case 'Unreachable':
         throw refuse(
