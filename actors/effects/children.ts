@@ -132,12 +132,27 @@ async function isAwaited(
   return kind.awaitsAttempt({ kept, slot }, attempt.epoch);
 }
 
+/**
+ * Whether the owner still asks for this. A row that was read from storage may have been carried out for this child long ago and only be kept by
+ * another effect of it, such as a change of a child that is not there: what the owner has asked since must not be undone.
+ */
+async function isAskedStill(
+  { address, uid }: StoredEffects,
+  { slot: index, spec }: EffectOf<'PatchChild'>,
+  { kinds, objects }: ChildrenDeps,
+): Promise<boolean> {
+  const { asksOfChild } = kindNamed(kinds, address.kind);
+  if (index === undefined || asksOfChild === undefined) return true;
+  return asksOfChild(await objects.slot(address.org, uid, index), spec);
+}
+
 /** Only what the asking object owns is changed: a name may stand for another object by now. */
 async function patchChild(
   row: StoredEffects,
   effect: EffectOf<'PatchChild'>,
   deps: ChildrenDeps,
 ): Promise<EffectOutcome> {
+  if (row.recalled && !(await isAskedStill(row, effect, deps))) return DONE;
   const address: Address = { ...row.address, kind: effect.kind, name: effect.name };
   const there = await deps.read(address);
   // Its end says itself what became of it.

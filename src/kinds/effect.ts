@@ -74,6 +74,8 @@ export type LaterEffect =
       readonly name: string;
       readonly uid?: string | undefined;
       readonly spec: Readonly<Record<string, unknown>>;
+      /** Index of the slot of the asking object that says what it asks of this child last. Absent in one that was stored before it was written there. */
+      readonly slot?: number | undefined;
     }
   /** Ask for the deletion of an object; gone already is a success. */
   | { readonly type: 'DeleteChild'; readonly kind: string; readonly name: string; readonly uid?: string | undefined }

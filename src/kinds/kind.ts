@@ -233,6 +233,8 @@ export interface KindDefinition {
    * which it may have asked long ago. Pure.
    */
   awaitsChild?(slot: SlotRow | undefined): boolean;
+  /** The same for a change of the child's spec: whether the owner still asks for it, and has asked for nothing else since. Pure. */
+  asksOfChild?(slot: SlotRow | undefined, spec: Readonly<Record<string, unknown>>): boolean;
   /** For kinds with the subresource `cells`. */
   readonly cells?: CellRows | undefined;
   /** For kinds with the subresource `stages`: the object that runs this stage; undefined: the object has none of this name. Pure. */

@@ -1,6 +1,6 @@
 /** The collection of an owner's children: what it costs while they go, and that it never waits for one that nobody asked. */
 import test from 'ava';
-import { createChild, type ChildrenDeps } from '../../actors/effects/children.js';
+import { createChild, patchChildEffect, type ChildrenDeps } from '../../actors/effects/children.js';
 import { collectChildren, collectProject } from '../../actors/effects/collect.js';
 import type { Address } from '../../src/api/address.js';
 import { decodeObject, encodeObject } from '../../src/api/encode.js';
@@ -9,6 +9,7 @@ import type { LaterEffect } from '../../src/kinds/effect.js';
 import { lifecycle } from '../../src/kinds/lifecycle.js';
 import { jobKind } from '../../src/kinds/job/index.js';
 import type { SlotRow } from '../../src/kinds/machine.js';
+import { sweepKind } from '../../src/kinds/sweep/index.js';
 
 const owner: Address = { org: 'acme', kind: 'Job', project: 'default', name: 'owner' };
 const row = { version: 1, address: owner, uid: 'owner-uid', effects: [] };
@@ -206,6 +207,43 @@ test('an Attempt whose making was stored long ago is made only while its Job wai
   t.is(await made(slot('Succeeded', 1), true), 0);
   t.is(await made(slot('Active', 2), true), 0);
   t.is(await made(undefined, true), 0);
+});
+
+test('what a Sweep asked of a cell long ago is not asked again once it has asked for something else', async (t) => {
+  const ownerReferences = [
+    { apiVersion: 'svc.dev/v1', kind: 'Sweep', name: 'owner', uid: 'owner-uid', controller: true },
+  ];
+  const metadata = {
+    ...{ name: 'owner-0', namespace: 'default', uid: 'job-0', generation: 1, creationTimestamp: '' },
+    ownerReferences,
+  };
+  const job = encodeObject({ apiVersion: 'svc.dev/v1', kind: 'Job', metadata, spec: {}, status: {} });
+  const patched = async (asked: string, recalled: boolean): Promise<number> => {
+    let patches = 0;
+    const { deps } = worldOf(0, () => false);
+    await patchChildEffect.run(
+      { ...row, address: { ...row.address, kind: 'Sweep' }, recalled },
+      { type: 'PatchChild', kind: 'Job', name: 'owner-0', uid: 'job-0', spec: { state: 'Suspended' }, slot: 0 },
+      {
+        ...deps,
+        kinds: [sweepKind, jobKind],
+        read: async () => job,
+        objects: {
+          ...deps.objects,
+          slot: async () => ({ index: 0, epoch: 1, phase: 'Active', failures: 0, detail: { uid: 'job-0', asked } }),
+        },
+        async write() {
+          patches += 1;
+          return { outcome: 'Done', status: 200, body: job, etag: '1', warnings: [] };
+        },
+      },
+      { signal: new AbortController().signal } as never,
+    );
+    return patches;
+  };
+  t.is(await patched('Suspended', true), 1, 'a crash may have come before it');
+  t.is(await patched('Running', true), 0, 'it was resumed since, and the crash came after that');
+  t.is(await patched('Running', false), 1, 'fresh from its commit, in the order of its lane');
 });
 
 test('a collection of a project that is carried out again spares another project of that name, and one parked object no other', async (t) => {

@@ -60,7 +60,8 @@ export function propagate(draft: ParentDraft, state: DesiredState, most: number 
 }
 
 function askState({ children }: ParentDraft, { index, detail }: ChildSlot, state: DesiredState): LaterEffect {
-  return { type: 'PatchChild', kind: children.kind, name: children.name(index), uid: detail.uid, spec: { state } };
+  const { kind } = children;
+  return { type: 'PatchChild', kind, name: children.name(index), uid: detail.uid, spec: { state }, slot: index };
 }
 
 /** A state that could not be given to a child is given again. Stored, as the first time: what is not may overtake a later one. */

@@ -94,6 +94,11 @@ export function isAwaited({ phase, detail }: ChildSlot): boolean {
   return phase === 'Active' && detail.uid === undefined;
 }
 
+/** This is what its owner asks of it last. */
+export function isAsked({ phase, detail }: ChildSlot, { state }: { readonly state?: unknown }): boolean {
+  return phase === 'Active' && (detail.asked ?? 'Running') === state;
+}
+
 export class ChildTable {
   readonly counts = noCounts();
   readonly #slots = new Map<number, ChildSlot>();

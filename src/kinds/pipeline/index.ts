@@ -1,6 +1,6 @@
 /** The declaration of Pipeline: Jobs in stages that take each other's outputs. */
 import type { ApiObject } from '../../api/object.js';
-import { asChildSlot, isAwaited } from '../children/slots.js';
+import { asChildSlot, isAsked, isAwaited } from '../children/slots.js';
 import { costColumn, EVERY_OPERATION, phaseColumn, textColumn } from '../declare.js';
 import { jobPart } from '../job/priced-work.js';
 import { jobSpecReferences } from '../job/references.js';
@@ -75,6 +75,7 @@ export const pipelineKind: KindDefinition = {
     return { kind: 'Job', name: stageJobName(metadata, spec, index), phase, begun: job !== undefined };
   },
   awaitsChild: (slot) => slot !== undefined && isAwaited(asChildSlot(slot)),
+  asksOfChild: (slot, spec) => slot !== undefined && isAsked(asChildSlot(slot), spec),
 };
 
 const MAX_RATE = '.placement.maxRateUSDPerHour';

@@ -1,6 +1,6 @@
 /** The declaration of Sweep: a Job's template fanned out over a matrix, each cell compared with the others. */
 import type { ApiObject } from '../../api/object.js';
-import { asChildSlot, isAwaited } from '../children/slots.js';
+import { asChildSlot, isAsked, isAwaited } from '../children/slots.js';
 import { costColumn, countColumn, EVERY_OPERATION, integerColumn, phaseColumn, textColumn, wide } from '../declare.js';
 import { jobPart } from '../job/priced-work.js';
 import { jobSpecReferences } from '../job/references.js';
@@ -75,6 +75,7 @@ export const sweepKind: KindDefinition = {
       reportCell(metadata, cellsOf(spec).at(index), slot && asChildSlot(slot), status.phase),
   },
   awaitsChild: (slot) => slot !== undefined && isAwaited(asChildSlot(slot)),
+  asksOfChild: (slot, spec) => slot !== undefined && isAsked(asChildSlot(slot), spec),
 };
 
 const TEMPLATE = 'spec.template.spec';

@@ -112,6 +112,7 @@ test('a state goes to each Job that is under way, once, and again where it could
     name: owner.job(0),
     uid: 'job-0',
     spec: { state: 'Suspended' },
+    slot: 0,
   });
   t.is(second?.uid, undefined, 'one that has not told anything yet is asked by its name');
   t.is((owner.object.status as SweepStatus).phase, 'Running', 'until both rest');
@@ -213,6 +214,20 @@ test('a child that was asked for long ago is made only while its slot waits for 
     t.false(kind.awaitsChild?.(slot('Active', { uid: 'job-0' })), 'it was there');
     t.false(kind.awaitsChild?.(slot('Succeeded', { uid: 'job-0' })));
     t.false(kind.awaitsChild?.(undefined));
+  }
+});
+
+test('a state that was asked for long ago is given to a child only while its slot asks for it', (t) => {
+  const slot = (phase: string, detail: object): SlotRow => ({
+    ...{ index: 0, epoch: 1, phase, failures: 0 },
+    detail: { ...detail },
+  });
+  for (const kind of [sweepKind, pipelineKind]) {
+    t.true(kind.asksOfChild?.(slot('Active', { asked: 'Suspended' }), { state: 'Suspended' }));
+    t.false(kind.asksOfChild?.(slot('Active', { asked: 'Running' }), { state: 'Suspended' }), 'it was resumed since');
+    t.true(kind.asksOfChild?.(slot('Active', {}), { state: 'Running' }));
+    t.false(kind.asksOfChild?.(slot('Succeeded', { asked: 'Suspended' }), { state: 'Suspended' }));
+    t.false(kind.asksOfChild?.(undefined, { state: 'Running' }));
   }
 });
 
