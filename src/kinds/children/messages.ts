@@ -4,6 +4,7 @@
  */
 import { failureDelay } from '../attempts/back-off.js';
 import { resyncLater } from '../attempts/decision.js';
+import { parseCounter } from '../../money/counters.js';
 import { sayWait, UNWOKEN_MS, waitAfter } from '../attempts/money-wait.js';
 import type { Message } from '../machine.js';
 import type { MessageSender, ObjectMessage } from '../object-message.js';
@@ -150,8 +151,9 @@ export function takeChildFailure(
         resyncLater(draft);
         return true;
       }
-      // It ran before, and its start was refused.
-      const wait = waitAfter(shortfall, slot.detail.wait, { stopped: true, now: draft.now });
+      // A client lets it go on: what others give back is for it as well. Below the owner's own cap all rest until that is raised.
+      const stopped = parseCounter(shortfall.counter).of === 'Cost';
+      const wait = waitAfter(shortfall, slot.detail.wait, { stopped, now: draft.now });
       draft.put({ ...slot, detail: { ...slot.detail, unheard: true, wait } });
       noteLost(draft, shortfall.by, slot.index, message.slice(0, LONGEST_MESSAGE));
       draft.awaiting = true;

@@ -439,30 +439,34 @@ test('a child that money refuses is made when there is money for it, and a cap t
   t.like(owner.object.status, { phase: 'Suspended', reason: 'MaxCostReached' });
 });
 
-test('a child whose start money refuses, after it rested, is asked to run again once there is more money, and not before', (t) => {
-  const owner = sweep({ repetitions: 2, maxParallel: 1 });
-  owner.hear(0, 'Running');
-  owner.change({ state: 'Suspended' });
-  owner.hear(0, 'Suspended', {}, 11);
-  owner.change({ state: 'Running' });
-  const [start] = owner.asked('PatchChild');
-  if (start === undefined) throw new Error('no start was asked for');
-  const counter = 'budget/b/total';
-  const shortfall: HoldRefusal = {
-    ...{ key: 'a', by: 'Budget' as const, uid: 'b', name: 'team-a', counter, limitUSD: '1.00' },
-    ...{ availableUSD: '0.10', neededUSD: '0.50' },
-  };
-  owner.decide({ type: 'EffectFailed', effect: start, reason: 'BudgetExceeded', message: 'refused', shortfall });
-  t.like(
-    owner.effects.find(({ type }) => type === 'ArmTimer'),
-    { timer: 'resync', at: NOW + 60_000 },
-  );
-  t.like(owner.volatile[0], { type: 'AwaitMoney', counter, neededUSD: '0.50', above: '1.00', count: 1 });
-  const told = (stopped: boolean): readonly unknown[] => {
-    const from = { address: owner.address, uid: 'uid-0', version: 0 };
-    owner.decide({ type: 'MessageReceived', from, content: { type: 'MoneyFreed', counter, stopped, count: 1 } });
-    return owner.asked('PatchChild').map(({ spec }) => spec);
-  };
-  t.deepEqual(told(false), [], 'what others gave back is for what has never begun');
-  t.deepEqual(told(true), [{ state: 'Running' }]);
+test('a child whose start money refuses, after it rested, is asked to run again once there is money: of others, but for its own cap', (t) => {
+  for (const [counter, by, wakes] of [
+    ['budget/b/total', 'Budget', false],
+    ['cost/uid-0', 'Cap', true],
+  ] as const) {
+    const owner = sweep({ repetitions: 2, maxParallel: 1 });
+    owner.hear(0, 'Running');
+    owner.change({ state: 'Suspended' });
+    owner.hear(0, 'Suspended', {}, 11);
+    owner.change({ state: 'Running' });
+    const [start] = owner.asked('PatchChild');
+    if (start === undefined) throw new Error('no start was asked for');
+    const shortfall: HoldRefusal = {
+      ...{ key: 'a', by, uid: 'b', name: 'team-a', counter, limitUSD: '1.00' },
+      ...{ availableUSD: '0.10', neededUSD: '0.50' },
+    };
+    owner.decide({ type: 'EffectFailed', effect: start, reason: 'BudgetExceeded', message: 'refused', shortfall });
+    t.like(
+      owner.effects.find(({ type }) => type === 'ArmTimer'),
+      { timer: 'resync', at: NOW + 60_000 },
+    );
+    t.like(owner.volatile[0], { type: 'AwaitMoney', counter, neededUSD: '0.50', count: 1 });
+    const told = (stopped: boolean): readonly unknown[] => {
+      const from = { address: owner.address, uid: 'uid-0', version: 0 };
+      owner.decide({ type: 'MessageReceived', from, content: { type: 'MoneyFreed', counter, stopped, count: 1 } });
+      return owner.asked('PatchChild').map(({ spec }) => spec);
+    };
+    t.deepEqual(told(!wakes), []);
+    t.deepEqual(told(wakes), [{ state: 'Running' }]);
+  }
 });
