@@ -1,5 +1,5 @@
 /** What Stripe alone has: what is sent to it, answers that fit nothing that was asked for, and its lists of events. */
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { centsOf, usdOf } from '../../src/engines/payments/stripe/purchase.js';
 import { checkoutOf, collect, newPurchase, openPage, paidOf, paidPage, readOf, signal } from './contract.js';
@@ -174,13 +174,18 @@ test('a page that has expired is Paid when it was paid all the same, and Pending
   t.is((await readOf(bench, opened)).state, 'Paid');
 });
 
-test('a charge that its holder has to confirm is cancelled before it is Declined, and one that settles later is Charged', async (t) => {
+/** A bench at which a card was saved. */
+async function openWithCard(t: ExecutionContext) {
   const bench = await openStripeBench();
   t.teardown(() => bench.close());
   const { account } = bench.server;
   const { card } = await paidOf(bench, await paidPage(bench, { saveCard: true }));
-  if (card === undefined) return t.fail();
-  const method = need(account.methods, card.method);
+  if (card === undefined) throw new Error('no card was saved');
+  return { bench, account, card, method: need(account.methods, card.method) };
+}
+
+test('a charge that its holder has to confirm is cancelled before it is Declined, and one that settles later is Charged', async (t) => {
+  const { bench, account, card, method } = await openWithCard(t);
   const charge = async (): ReturnType<typeof bench.processor.charge> => {
     const purchase = newPurchase();
     return bench.processor.charge({ purchase, key: purchase.uid, amountUSD: '5.00', card }, signal());
@@ -198,12 +203,7 @@ test('a charge that its holder has to confirm is cancelled before it is Declined
 });
 
 test('a charge is looked for through all pages of its customer since it was asked for, and ends as it would have ended then', async (t) => {
-  const bench = await openStripeBench();
-  t.teardown(() => bench.close());
-  const { account } = bench.server;
-  const { card } = await paidOf(bench, await paidPage(bench, { saveCard: true }));
-  if (card === undefined) return t.fail();
-  const method = need(account.methods, card.method);
+  const { bench, account, card, method } = await openWithCard(t);
   const ask = () => ({ purchase: newPurchase(), key: newPurchase().uid, amountUSD: '5.00', card });
   const since = bench.now();
   const [paid, unconfirmed] = [ask(), ask()];
