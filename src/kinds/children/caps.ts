@@ -61,6 +61,11 @@ function tryAgain(draft: ParentDraft, slot: ChildSlot): void {
   else draft.put({ ...slot, detail: { ...slot.detail, retryAt: draft.now } });
 }
 
+/** A client lets the owner go on: what money had refused before is tried with what there is by now, and waits anew when that is too little. */
+export function tryWaiting(draft: ParentDraft): void {
+  for (const slot of [...draft.openSlots('Waiting')]) if (slot.detail.wait !== undefined) tryAgain(draft, slot);
+}
+
 /** Least time between two events of an owner that tell that money was refused, ms: in tight money each of its children may be. */
 const LOST_EVERY_MS = 60_000;
 

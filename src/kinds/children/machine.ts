@@ -10,7 +10,7 @@ import { STAYS_CANCELLED } from '../job/fold-spec.js';
 import { isFinished, type JobPhase } from '../job/status.js';
 import { isCollected } from '../lifecycle.js';
 import type { Message } from '../machine.js';
-import { setCap } from './caps.js';
+import { setCap, tryWaiting } from './caps.js';
 import type { Parent, ParentDraft } from './draft.js';
 import { takeChildFailure, takeChildMessage } from './messages.js';
 import { propagateAgain, remind } from './requests.js';
@@ -26,9 +26,12 @@ export function takeParentMessage(draft: ParentDraft, phase: JobPhase | undefine
       });
       setCap(draft, undefined);
       return true;
-    case 'Updated':
-      setCap(draft, (message.before as Parent).spec.maxCostUSD);
+    case 'Updated': {
+      const before = (message.before as Parent).spec;
+      setCap(draft, before.maxCostUSD);
+      if (draft.state === 'Running' && before.state !== 'Running') tryWaiting(draft);
       return true;
+    }
     case 'DeletionRequested':
       return true;
     case 'Activated':

@@ -55,8 +55,11 @@ export interface JobPrivate {
   readonly terms?: string | undefined;
   /** Absent as the terms are. */
   readonly payer?: AdmittedPayer | undefined;
-  /** The hold of work that waits has not been given up for that of an Attempt. */
-  readonly firstHold?: boolean | undefined;
+  /**
+   * The hold of work that waits has not been given up for that of an Attempt. `UntilReleased`: it was taken when the Job was resumed; an Attempt
+   * from before may tell of its place later than that, so no such news says that the hold is taken over, and it is released at the next stop.
+   */
+  readonly firstHold?: true | 'UntilReleased' | undefined;
   /** Money is refused, and why. */
   readonly unfunded?: { readonly reason: string; readonly message: string } | undefined;
   /** The cap that was reached, as it was then, of this Job or of what has made it. `true` was written for either by an earlier version. */

@@ -44,20 +44,20 @@ export function changePaying(draft: JobDraft, before: ApiObject<JobSpec>): void 
     for (const slot of waiting) draft.put({ ...slot, detail: { ...slot.detail, retryAt: draft.now } });
   }
   if (isFinished(draft.job.status.phase) || state === before.spec.state) return;
-  if (state === 'Running') takeFirstHold(draft);
+  if (state === 'Running') takeFirstHold(draft, 'UntilReleased');
   else giveUpFirstHold(draft);
 }
 
-function takeFirstHold(draft: JobDraft): void {
+function takeFirstHold(draft: JobDraft, firstHold: true | 'UntilReleased' = true): void {
   const effects = placeFirstHold(draft.owner);
   if (effects.length === 0) return;
   draft.effects.push(...effects);
-  draft.keep({ firstHold: true });
+  draft.keep({ firstHold });
 }
 
 /** The first Attempt has taken its place, or there will be none. */
 export function giveUpFirstHold(draft: JobDraft): void {
-  if (draft.private.firstHold !== true) return;
+  if (draft.private.firstHold === undefined) return;
   draft.keep({ firstHold: undefined });
   draft.effects.push(...releaseFirstHold(draft.owner));
 }

@@ -55,6 +55,20 @@ test('a Sweep whose cells money refuses has an event and a condition, and again 
   t.is(funded(owner), 'True Funded: there is money for its Jobs again');
 });
 
+test('children that money had refused are tried again when their owner is resumed, also when nothing has woken them', (t) => {
+  const owner = new Owner(sweepKind, { template: { spec: JOB }, repetitions: 3, maxParallel: 3 }).note();
+  refuse(owner, 1);
+  refuse(owner, 2);
+  owner.change({ state: 'Suspended' });
+  owner.change({ state: 'Running' });
+  t.deepEqual(
+    owner.asked('CreateChild').map(({ name }) => name),
+    [owner.job(1), owner.job(2)],
+  );
+  refuse(owner, 1);
+  t.is(owner.volatile.filter(({ type }) => type === 'AwaitMoney').length, 1, 'and wait anew');
+});
+
 test('an owner whose children are refused again and again says so once a minute', (t) => {
   const owner = new Owner(sweepKind, { template: { spec: JOB }, repetitions: 3, maxParallel: 3 }).note();
   refuse(owner, 0);

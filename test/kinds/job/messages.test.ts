@@ -3,6 +3,7 @@ import test from 'ava';
 import type { LaterEffect } from '../../../src/kinds/effect.js';
 import type { JobStatus } from '../../../src/kinds/job/status.js';
 import type { HoldRefusal } from '../../../src/money/operation.js';
+import { showTerms } from '../../../src/kinds/attempts/terms.js';
 import { ADDRESS, Job } from './one-job.js';
 
 test('what keeps the outputs of one index is said until that index has ended, and not longer', (t) => {
@@ -122,6 +123,29 @@ test('indexes that money has stopped wait for more of it, and the Job says why u
   job.hear(1, 2, 'Running');
   t.like(status(), { phase: 'Running', reason: undefined });
   t.is(status().conditions?.find(({ type }) => type === 'Funded')?.status, 'True');
+});
+
+test('a hold that a resume has taken is given up at the next stop, though an Attempt from before the stop tells of its place meanwhile', (t) => {
+  const terms = {
+    ...{ pricebookVersion: 't-1', offering: 'cpu-local', rateUSDPerHour: '36', incrementMs: 1_000 },
+    ...{ minimumUSD: '0', unitMs: 6_000, reserveMs: 3_000 },
+  };
+  const job = new Job({ completions: 1, parallelism: 1 });
+  job.kept = { ...Object(job.kept), terms: showTerms(terms) };
+  const money = (): readonly string[] =>
+    job.effects.flatMap((effect) => (effect.type === 'Money' ? [effect.operation.op] : []));
+  job.change({ state: 'Suspended' });
+  job.change({ state: 'Running' });
+  t.deepEqual(money(), ['Release', 'Place']);
+  job.hear(0, 1, 'Provisioning');
+  job.change({ state: 'Suspended' });
+  t.deepEqual(money(), ['Release']);
+  job.change({ state: 'Running' });
+  job.hear(0, 1, 'Cancelled', { reason: 'Stopped' });
+  job.hear(0, 2, 'Running');
+  job.hear(0, 2, 'Succeeded');
+  t.is(job.status.phase, 'Succeeded');
+  t.deepEqual(money(), ['Release'], 'of what the Attempt has taken over nothing is there to release');
 });
 
 test('an index that money refuses keeps its room: the next ones are not tried in its place', (t) => {
