@@ -73,13 +73,14 @@ export function openLeftRows({ pending, mayRead, published, take, stopping }: Le
 
   /** False: its next row is not published yet. */
   async function readPage(left: LeftGroup): Promise<boolean> {
-    const { from: first, newest: known } = left;
+    const { from: first, newest: before } = left;
     const { org, ofPlaces } = left.group;
     const of = { org, kinds: KINDS_OF_PLACES, among: ofPlaces };
     const read = await untilRead(() => pending.effects(first - 1, PAGE_ROWS, of));
     if (read === undefined) return true;
-    const ahead = read.find(({ version }) => version > published());
-    const page = ahead === undefined ? read : read.slice(0, read.indexOf(ahead));
+    const known = published();
+    const page = read.filter(({ version }) => version <= known);
+    const ahead = read[page.length];
     if (ahead !== undefined) {
       left.from = ahead.version;
       left.newest = Math.max(left.newest, ahead.version);
@@ -88,7 +89,7 @@ export function openLeftRows({ pending, mayRead, published, take, stopping }: Le
     }
     const last = page.at(-1)?.version ?? first - 1;
     // A row that was left while the page was being read may not be in it.
-    if (page.length === PAGE_ROWS || left.newest > Math.max(known, last)) left.from = last + 1;
+    if (page.length === PAGE_ROWS || left.newest > Math.max(before, last)) left.from = last + 1;
     else groups.delete(groupKey(left.group));
     take(page);
     return true;

@@ -11,7 +11,10 @@ const GIVEN: Readonly<Record<string, Node>> = {
   code: described('4 to 64 letters, digits and dashes; case does not matter.'),
   amountUSD: described('Credits that an org gets, as a decimal string.'),
   expirationTime: described('From then on nobody redeems it; absent: it does not expire.', TIME),
-  maxRedemptions: described('How many orgs may redeem the code, each of them once. Absent: any number.', INTEGER),
+  maxRedemptions: described(
+    'Greatest number of orgs that may redeem the code; an org redeems it once. Absent: no limit.',
+    INTEGER,
+  ),
   creditsExpireAfter: described('How long the credits last from the redemption on, such as `720h`; absent: for ever.'),
   note: described('Shown on the CreditGrants.'),
 };

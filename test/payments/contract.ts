@@ -323,7 +323,8 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    title: 'a saved card is charged once for each key, and such a charge is paid back as any other payment',
+    title:
+      'a request to charge a saved card that is sent again with its key charges it once, and the charge can be refunded',
     async run(t, bench) {
       const { card, org } = await savedCard(bench);
       t.regex(card.last4, /^\d{4}$/);

@@ -1,6 +1,6 @@
 /**
  * When a Wallet buys credits by itself: the balance is below the level, a card is saved, nothing is being bought, the month's limit has room,
- * and the last purchase did not fail, or was not made an hour ago. Pure.
+ * and the last purchase did not fail. One that could not be made is tried again after an hour. Pure.
  */
 import { monthOf, periodEnd } from '../../money/counters.js';
 import { showUSD, USD } from '../../money/usd.js';
