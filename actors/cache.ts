@@ -13,6 +13,7 @@ import { LRUCache } from 'lru-cache';
 import { addressKey, type Address } from '../src/api/address.js';
 import type { CommittedChange } from '../storage/commit/request.js';
 import type { StoredObject } from '../storage/store.js';
+import { atMost } from '../src/lru-bound.js';
 
 export interface CachedObject {
   readonly uid: string;
@@ -57,7 +58,7 @@ export function openCache(maxBytes: number, mostLeft = MOST_LEFT): ObjectCache {
   let forgotten = 0;
   /** The newest version that is known of an object which is not in `entries`. */
   const left = new LRUCache<string, number>({
-    max: mostLeft,
+    ...atMost(mostLeft),
     dispose(version, _key, reason) {
       if (reason === 'evict') forgotten = Math.max(forgotten, version);
     },

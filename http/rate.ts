@@ -7,6 +7,7 @@
 import { LRUCache } from 'lru-cache';
 import { refuse } from '../src/api/refusal.js';
 import type { Caller } from '../actors/resource-service.js';
+import { atMost } from '../src/lru-bound.js';
 
 /** How long a rate may be saved up. */
 const BURST_SECONDS = 10;
@@ -39,8 +40,8 @@ interface Pair {
 }
 
 export function openRates(settings: RateSettings, now: () => number = () => performance.now()): Rates {
-  const keys = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
-  const orgs = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+  const keys = new LRUCache<string, Bucket>(atMost(MAX_BUCKETS));
+  const orgs = new LRUCache<string, Bucket>(atMost(MAX_BUCKETS));
   const pairs = new WeakMap<Caller, Pair>();
 
   function bucketOf(buckets: LRUCache<string, Bucket>, id: string, rate: number): Bucket {

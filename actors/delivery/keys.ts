@@ -7,6 +7,7 @@ import { SECRET_KEY } from '../../src/kinds/webhookendpoint/secret.js';
 import type { SecretVersions } from '../../storage/store.js';
 import type { EndpointRows } from '../../storage/webhooks/endpoints.js';
 import type { Endpoint } from './endpoints.js';
+import { atMost } from '../../src/lru-bound.js';
 
 const MOST_ENDPOINTS = 4_096;
 
@@ -22,7 +23,7 @@ export interface KeysDeps {
 }
 
 export function openKeys({ rows, secrets }: KeysDeps): Keys {
-  const kept = new LRUCache<string, Promise<readonly Uint8Array[]>>({ max: MOST_ENDPOINTS });
+  const kept = new LRUCache<string, Promise<readonly Uint8Array[]>>(atMost(MOST_ENDPOINTS));
 
   async function read(org: string, uid: string): Promise<readonly Uint8Array[]> {
     const versions = await rows.secretVersions(org, uid);

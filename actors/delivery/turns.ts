@@ -10,6 +10,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { PendingDelivery } from '../../storage/webhooks/deliveries.js';
+import { atMost } from '../../src/lru-bound.js';
 
 export const AT_ONCE = 64;
 export const AT_ONCE_PER_ORG = 32;
@@ -201,7 +202,7 @@ interface Places {
 
 /** Half as many with each attempt that is not answered soon, down to `least`; twice as many with each that is. */
 function openPlaces(all: number, least: number): Places {
-  const fewer = new LRUCache<string, number>({ max: MOST_SLOWED });
+  const fewer = new LRUCache<string, number>(atMost(MOST_SLOWED));
   const of = (name: string): number => fewer.get(name) ?? all;
   return {
     of,

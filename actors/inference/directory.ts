@@ -15,6 +15,7 @@ import type { ModelSpec } from '../../src/kinds/model/schema.js';
 import type { StoredObject } from '../../storage/store.js';
 import type { BlockPayer } from './blocks.js';
 import type { EndpointLimits } from './limits.js';
+import { atMost } from '../../src/lru-bound.js';
 
 const MOST_ENDPOINTS = 20_000;
 const MOST_PROJECTS = 20_000;
@@ -62,8 +63,8 @@ export interface DirectoryDeps {
 }
 
 export async function openDirectory({ read, listModels, onProblem }: DirectoryDeps): Promise<Directory> {
-  const endpoints = new LRUCache<string, EndpointView>({ max: MOST_ENDPOINTS });
-  const projects = new LRUCache<string, BlockPayer>({ max: MOST_PROJECTS });
+  const endpoints = new LRUCache<string, EndpointView>(atMost(MOST_ENDPOINTS));
+  const projects = new LRUCache<string, BlockPayer>(atMost(MOST_PROJECTS));
   /** Reads under way, by address: one for all that ask meanwhile. What was changed since it began is `old`, and not kept. */
   const reads = new Map<string, { readonly found: Promise<object | undefined>; old: boolean }>();
   let models = indexOf(await listModels());

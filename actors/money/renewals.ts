@@ -22,6 +22,7 @@ import type { FindRebound } from '../../storage/ledger/rebound-holds.js';
 import type { Clock } from '../../storage/store.js';
 import type { MessageRouter } from '../message-router.js';
 import { tick } from './ticker.js';
+import { atMost } from '../../src/lru-bound.js';
 
 const EVERY_MS = 1_000;
 const MOST_DUE = 1_000;
@@ -61,7 +62,7 @@ interface Untold {
 export function renewHolds(deps: RenewalDeps, stopping: AbortSignal): Promise<void> {
   const startedAt = deps.clock();
   /** What the owner of a hold was last told, by org and key. */
-  const told = new LRUCache<string, Funding>({ max: MOST_KNOWN });
+  const told = new LRUCache<string, Funding>(atMost(MOST_KNOWN));
   const untold = new Map<string, Untold>();
 
   function note(org: string, hold: DueHold, result: OperationResult): void {

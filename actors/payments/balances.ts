@@ -9,6 +9,7 @@ import { WALLET_ADDRESS } from '../../src/kinds/wallet/address.js';
 import type { ReadBalances, WalletBalance } from '../../storage/payments/wallet-balances.js';
 import type { MessageRouter } from '../message-router.js';
 import { tick } from '../money/ticker.js';
+import { atMost } from '../../src/lru-bound.js';
 
 const EVERY_MS = 1_000;
 const PAGE = 500;
@@ -29,7 +30,7 @@ export interface Balances {
 
 export function openBalances({ balances, deliver, onProblem }: BalanceDeps): Balances {
   /** Figures by org. */
-  const told = new LRUCache<string, string>({ max: MOST_KNOWN });
+  const told = new LRUCache<string, string>(atMost(MOST_KNOWN));
 
   async function tell({ org, availableUSD, balanceUSD }: WalletBalance): Promise<void> {
     const figures = `${availableUSD} ${balanceUSD}`;

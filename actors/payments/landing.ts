@@ -8,6 +8,7 @@ import type { Purchases, StoredPurchase } from '../../storage/payments/purchases
 import type { MessageRouter } from '../message-router.js';
 import type { Landing, Payments } from './service.js';
 import type { Settle } from './settlements.js';
+import { atMost } from '../../src/lru-bound.js';
 
 const PAUSE_MS = 2_000;
 const REMEMBERED = 10_000;
@@ -22,7 +23,7 @@ export function openLanding(
     const found = UID.test(uid) ? await purchases.find(uid) : undefined;
     return found !== undefined && isEqual(found.kept.token, token) ? found : undefined;
   };
-  const asked = new LRUCache<string, true>({ max: REMEMBERED, ttl: PAUSE_MS });
+  const asked = new LRUCache<string, true>({ ...atMost(REMEMBERED), ttl: PAUSE_MS });
   return async (uid, token, way, signal) => {
     const before = await find(uid, token);
     if (before === undefined || way === 'Cancelled') return before && { ...viewOf(before), redirect: before.cancelURL };

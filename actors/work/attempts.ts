@@ -12,6 +12,7 @@ import type { Address } from '../../src/api/address.js';
 import { decodeObject } from '../../src/api/encode.js';
 import type { ApiObject } from '../../src/api/object.js';
 import type { Objects } from '../../storage/store.js';
+import { atMost } from '../../src/lru-bound.js';
 
 export const ATTEMPT = 'Attempt';
 
@@ -45,7 +46,7 @@ const MAX_ENDED = 20_000;
 
 export function openAttempts(): Attempts {
   const live = new Map<string, { readonly address: Address; readonly epoch: number }>();
-  const ended = new LRUCache<string, true>({ max: MAX_ENDED });
+  const ended = new LRUCache<string, true>(atMost(MAX_ENDED));
   return {
     begin: (uid, address, epoch) => void live.set(uid, { address, epoch }),
     end(uid) {

@@ -18,6 +18,7 @@ import type { FundedHold } from '../../storage/commit/request.js';
 import type { Clock } from '../../storage/store.js';
 import { tick } from '../money/ticker.js';
 import { workId, type Attempts } from './attempts.js';
+import { atMost } from '../../src/lru-bound.js';
 
 const EVERY_MS = 200;
 const AT_ONCE = 1_000;
@@ -50,7 +51,7 @@ export interface FundedTimes {
 
 export function openFundedTimes({ engine, attempts, clock, graceMs, onProblem }: FundedTimesDeps): FundedTimes {
   const unsent = new Map<string, Until>();
-  const known = new LRUCache<string, FundedHold>({ max: MOST_KNOWN });
+  const known = new LRUCache<string, FundedHold>(atMost(MOST_KNOWN));
 
   const secondsTo = (until: Until, now: number): number | undefined =>
     until === undefined ? undefined : Math.max(0, until + graceMs - now) / 1000;

@@ -14,6 +14,7 @@ import type { CollectedOutput } from '../../src/kinds/object-message.js';
 import type { WorkReport } from '../../src/kinds/report.js';
 import { delay } from '../wait.js';
 import { parseWorkId, workId, type Attempts, type Recalled } from './attempts.js';
+import { atMost } from '../../src/lru-bound.js';
 
 /** `Done`: decided, or there is no such Attempt any more. `Parked`: the Attempt takes nothing until an operator restarts it. */
 export type ReportDelivery = 'Done' | 'Retry' | 'Parked';
@@ -56,7 +57,7 @@ export function openReports(deps: ReportDeps): Reports {
   /** The newest state per work that waits for its turn; an older one that was not handled yet is dropped (I10). */
   const waiting = new Map<string, WorkState>();
   const busy = new Set<string>();
-  const handled = new LRUCache<string, number>({ max: MAX_HANDLED });
+  const handled = new LRUCache<string, number>(atMost(MAX_HANDLED));
   /** Since when outputs of a work cannot be kept; of works whose states are busy. */
   const unkeptSince = new Map<string, number>();
 

@@ -8,6 +8,7 @@
 import { isIPv6 } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import { refuse } from '../../src/api/refusal.js';
+import { atMost } from '../../src/lru-bound.js';
 
 const BURST_SECONDS = 10;
 const MAX_BUCKETS = 20_000;
@@ -29,7 +30,7 @@ interface Bucket {
 
 /** `rate`: requests a second. */
 export function openAddresses(rate: number, now: () => number = () => performance.now()): Addresses {
-  const buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+  const buckets = new LRUCache<string, Bucket>(atMost(MAX_BUCKETS));
   const full = rate * BURST_SECONDS;
 
   /** Refilled; undefined: the address has sent nothing that counts. */

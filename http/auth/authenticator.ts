@@ -20,6 +20,7 @@ import type { Addresses } from './addresses.js';
 import { bearerHash } from './bearer.js';
 import { openForgotten } from './forgotten.js';
 import { makeCaller, type KnownCaller, type Principals } from './caller.js';
+import { atMost } from '../../src/lru-bound.js';
 
 /** About 1.5 kB each. */
 const MAX_KNOWN = 10_000;
@@ -80,7 +81,7 @@ const BAD_KEY = 'the API key is not valid';
 export function openAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { addresses, now = () => performance.now() } = deps;
   /** Also what has to be read again: that it was good once gives it a look-up of its own. */
-  const known = new LRUCache<string, Entry>({ max: MAX_KNOWN });
+  const known = new LRUCache<string, Entry>(atMost(MAX_KNOWN));
   const lookups = new Map<string, Lookup>();
   /** Look-ups of unknown credentials under way, by client address. */
   const strangers = new Map<string, number>();

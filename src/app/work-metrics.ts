@@ -15,6 +15,7 @@ import { LOCAL_NODE } from '../kinds/node/index.js';
 import type { NodeStatus } from '../kinds/node/schema.js';
 import type { CommittedChange } from '../../storage/commit/request.js';
 import type { CountedPhase } from '../../storage/phases.js';
+import { atMost } from '../lru-bound.js';
 
 const MOST_FOLLOWED = 20_000;
 /** Seconds. From a warm box to a queue that lasts for an hour. */
@@ -50,7 +51,7 @@ export function openWorkMetrics(registry: Registry, now: () => number = () => pe
     help: 'Time from the place of an Attempt until its program starts, by the kind that it runs for.',
     ...{ labelNames, buckets: BOUNDS, registers },
   });
-  const followed = new LRUCache<string, Followed>({ max: MOST_FOLLOWED });
+  const followed = new LRUCache<string, Followed>(atMost(MOST_FOLLOWED));
 
   function committed({ address, type, uid, after }: CommittedChange): void {
     if (address.kind !== 'Attempt') return;

@@ -25,6 +25,7 @@ import { duePages, PAGE } from './pages.js';
 import { fromPointer, timerId, toPointer, type TimerKey } from './pointer.js';
 import type { Queue, QueueBackend } from './queue.js';
 import { openQueue } from './open-queue.js';
+import { atMost } from '../../src/lru-bound.js';
 
 const MOST_BUFFERED = 20_000;
 const MOST_REMOVALS = 10_000;
@@ -79,10 +80,10 @@ export async function openTimers(options: TimersOptions): Promise<Timers> {
 
   const buffer = new Map<string, StoredTimer>();
   /** The last arming of each timer that is in the backend or on its way there. */
-  const queued = new LRUCache<string, TimerKey>({ max: MOST_REMEMBERED });
+  const queued = new LRUCache<string, TimerKey>(atMost(MOST_REMEMBERED));
   const removals = new Set<string>();
-  const cleared = new LRUCache<string, true>({ max: MOST_REMEMBERED });
-  const fired = new LRUCache<string, { readonly again: number; readonly wait: number }>({ max: MOST_REMEMBERED });
+  const cleared = new LRUCache<string, true>(atMost(MOST_REMEMBERED));
+  const fired = new LRUCache<string, { readonly again: number; readonly wait: number }>(atMost(MOST_REMEMBERED));
   let armedUntil = clock();
   let reachable = true;
   let sweptAt = clock();

@@ -12,6 +12,7 @@ import { refuse } from '../../../src/api/refusal.js';
 import type { AttachedWork } from '../attach.js';
 import { runScript, type BoxScript } from './box-script.js';
 import { EXIT, faultOf } from './faults.js';
+import { atMost } from '../../../src/lru-bound.js';
 
 /** Largest file that is taken as a whole, bytes. */
 const SMALL = 256 * 1024;
@@ -48,7 +49,7 @@ export type Hashes = LRUCache<string, string>;
 const MAX_HASHES = 20_000;
 
 export function openHashes(): Hashes {
-  return new LRUCache({ max: MAX_HASHES });
+  return new LRUCache(atMost(MAX_HASHES));
 }
 
 export interface OpenedFile {
