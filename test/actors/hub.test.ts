@@ -6,6 +6,7 @@ import type { Range, Watcher } from '../../actors/resource-service.js';
 import type { KindDefinition } from '../../src/kinds/kind.js';
 import type { CommittedChange } from '../../storage/commit/request.js';
 import { change } from './support.js';
+import { tries } from '../support/extent.js';
 
 const RANGE: Range = { org: 'acme', kind: { kind: 'Thing' } as KindDefinition };
 
@@ -102,7 +103,7 @@ test('watchers that join at random versions while changes are published see each
         t.is(hub.watchers, 0);
       },
     ),
-    { numRuns: 50 },
+    { numRuns: tries(50) },
   );
 });
 

@@ -5,6 +5,7 @@ import { parseBody, parseListBody } from '../../src/api/json.js';
 import type { BodyType } from '../../src/api/json.js';
 import { depthOf, extentOf, MAX_DEPTH, MAX_VALUES } from '../../src/api/safe-value.js';
 import { MAX_YAML_BYTES } from '../../src/api/yaml.js';
+import { tries } from '../support/extent.js';
 
 function parse(text: string | Buffer, type: BodyType = 'json') {
   return parseBody(typeof text === 'string' ? Buffer.from(text) : text, type);
@@ -244,7 +245,7 @@ test('the exact scanner agrees with JSON.parse on what is JSON at all', (t) => {
       }
       t.is(scan(text, 64).outcome === 'Valid', valid, text);
     }),
-    { numRuns: 3000 },
+    { numRuns: tries(3000) },
   );
 });
 
@@ -254,7 +255,7 @@ test('any bytes at all are answered, never thrown', (t) => {
       const { outcome } = parseBody(Buffer.from(bytes), type);
       t.true(outcome === 'Parsed' || outcome === 'Refused');
     }),
-    { numRuns: 1000 },
+    { numRuns: tries(1000) },
   );
   fc.assert(
     fc.property(
@@ -287,7 +288,7 @@ test('any bytes at all are answered, never thrown', (t) => {
         t.true(outcome === 'Parsed' || outcome === 'Refused');
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: tries(2000) },
   );
 });
 

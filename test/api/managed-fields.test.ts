@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { manageCreate, manageUpdate, MAX_ENTRIES } from '../../src/api/managed-fields.js';
 import type { Owned } from '../../src/api/managed-fields.js';
 import type { ManagedFieldsEntry } from '../../src/api/object.js';
+import { tries } from '../support/extent.js';
 
 const writer = (manager: string, now = 0) => ({ manager, apiVersion: 'svc.dev/v1', now });
 
@@ -195,7 +196,7 @@ test('after any writes each field of the spec has exactly one manager', (t) => {
       const managed = entries.flatMap((entry) => leaves(entry.fieldsV1['f:spec'])).toSorted();
       t.deepEqual(managed, leaves(keyed(owned.spec)).toSorted());
     }),
-    { numRuns: 500 },
+    { numRuns: tries(500) },
   );
 });
 

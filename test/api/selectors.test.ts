@@ -2,6 +2,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { parseFieldSelector } from '../../src/api/selectors/field.js';
 import { parseLabelSelector } from '../../src/api/selectors/label.js';
+import { tries } from '../support/extent.js';
 
 function selects(selector: string, labels: Record<string, string> | undefined): boolean | string {
   const parsed = parseLabelSelector(selector);
@@ -103,7 +104,7 @@ test('any text at all is a selector or a refusal, never an exception', (t) => {
       const readers = new Map([['a', (thing: string) => thing]]);
       t.truthy(parseFieldSelector(pieces.join(''), readers));
     }),
-    { numRuns: 2000 },
+    { numRuns: tries(2000) },
   );
 });
 

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { stringify } from 'yaml';
 import { depthOf, MAX_DEPTH } from '../../src/api/safe-value.js';
 import { nestingOf, readYaml } from '../../src/api/yaml.js';
+import { tries } from '../support/extent.js';
 
 /** What a text means, or why it is refused. */
 function read(text: string): unknown {
@@ -55,7 +56,7 @@ test('no text nests more than twice as deep as is counted, and one that may be r
       const depth = depthOf(value, Infinity);
       t.true(depth <= 2 * nesting && nesting <= depth + 2, `${nesting} levels of ${depth}: ${text}`);
     }),
-    { numRuns: 300 },
+    { numRuns: tries(300) },
   );
 });
 

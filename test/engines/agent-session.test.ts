@@ -9,6 +9,7 @@ import { encodeOrder, MAX_ORDER, type SessionOrder } from '../../src/runner/agen
 import { Session, type Listener } from '../../src/runner/agent/session.js';
 import { encodeFrame, FRAME, roomFrame } from '../../src/engines/compute/shared/frames.js';
 import { steady, until } from '../e2e/until.js';
+import { tries } from '../support/extent.js';
 
 const COMMAND: SessionOrder = { kind: 'command', command: ['prog'], env: {}, workingDir: '/' };
 
@@ -111,7 +112,7 @@ test('whatever bytes an agent sends, the session ends or waits, and never throws
       agent.end();
       t.true(['Exited', 'NotExecuted', 'Gone'].includes((await session.ended).end));
     }),
-    { numRuns: 30 },
+    { numRuns: tries(30) },
   );
 });
 

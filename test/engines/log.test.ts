@@ -13,6 +13,7 @@ import { LogWriter } from '../../src/engines/compute/shared/log/writer.js';
 import { until } from '../e2e/until.js';
 import { entries, link } from '../support/proc.js';
 import type { LogLine } from '../../src/engines/compute/contract/engine.js';
+import { tries } from '../support/extent.js';
 
 const base = mkdtempSync(join(tmpdir(), 'troupe-log-'));
 test.after.always(() => rmSync(base, { recursive: true, force: true }));
@@ -86,7 +87,7 @@ test('every byte of both streams comes back in order, no piece above 16 KiB, and
       const ends = last.filter(({ data }) => data.at(-1) === 10).length;
       t.true(ends <= tail);
     }),
-    { numRuns: 60 },
+    { numRuns: tries(60) },
   );
 });
 

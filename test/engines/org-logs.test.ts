@@ -9,6 +9,7 @@ import { FILE_COST, OrgLogs } from '../../src/engines/compute/shared/log/org-log
 import { LogReader } from '../../src/engines/compute/shared/log/read-log.js';
 import { until } from '../e2e/until.js';
 import { LogWriter } from '../../src/engines/compute/shared/log/writer.js';
+import { tries } from '../support/extent.js';
 
 const base = mkdtempSync(join(tmpdir(), 'troupe-org-logs-'));
 test.after.always(() => rmSync(base, { recursive: true, force: true }));
@@ -222,6 +223,6 @@ test('whatever begins, prints, is cut, ends and is removed, an org has what its 
       await Promise.all([...writers.values()].map((writer) => writer.end()));
       t.is(at.logs.bytesOf('org'), onDisk(at));
     }),
-    { numRuns: 30 },
+    { numRuns: tries(30) },
   );
 });

@@ -1,5 +1,6 @@
 /** Makes texts of every form that the interface knows, good and nearly good; a field takes those that fit it. */
 import * as fc from 'fast-check';
+import { tries } from '../support/extent.js';
 
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
@@ -220,7 +221,7 @@ function fittingTexts(pattern: string | undefined): readonly string[] {
   const known = byPattern.get(pattern);
   if (known !== undefined) return known;
   const expression = new RegExp(pattern, 'u');
-  const made = fc.sample(fc.stringMatching(simplified(pattern)), { numRuns: 8, seed: 1 });
+  const made = fc.sample(fc.stringMatching(simplified(pattern)), { numRuns: tries(8), seed: 1 });
   const fitting = [...KNOWN, ...made].filter((text) => expression.test(text));
   byPattern.set(pattern, fitting);
   return fitting;

@@ -3,6 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { copyTogether } from '../../http/copy-in-turns.js';
 import { turnsDuring } from './support/turns.js';
+import { tries } from '../support/extent.js';
 
 const MIB = 2 ** 20;
 
@@ -15,7 +16,7 @@ test('whatever the pieces are, what is put together is what they say', async (t)
       const pieces = sorted.slice(1).map((end, index) => whole.subarray(sorted[index], end));
       t.true(whole.equals(await copyTogether(pieces, whole.length)));
     }),
-    { numRuns: 20 },
+    { numRuns: tries(20) },
   );
 });
 

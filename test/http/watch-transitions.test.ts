@@ -9,6 +9,7 @@ import { openRenderings } from '../../http/table/rendering.js';
 import { KINDS } from '../../src/kinds/index.js';
 import { object } from './support/test-api.js';
 import { at, text } from './support/json.js';
+import { tries } from '../support/extent.js';
 
 type Step = { readonly name: string; readonly to: '0' | '1' | 'gone' };
 
@@ -81,7 +82,7 @@ test('applying the events of a selected watch gives exactly the selected objects
       }
       return true;
     }),
-    { numRuns: 500 },
+    { numRuns: tries(500) },
   );
   t.pass();
 });

@@ -6,6 +6,7 @@ import { byteSealer } from '../../storage/envelope/bytes.js';
 import { masterKey, masterKeys } from '../../storage/envelope/master-key.js';
 import { openSecretVersions } from '../../storage/envelope/secret-versions.js';
 import { openValues, rewrapValues, sealValues } from '../../storage/envelope/values.js';
+import { tries } from '../support/extent.js';
 
 const keys = masterKeys(masterKey(Buffer.alloc(32, 1)));
 const values = new Map([
@@ -30,7 +31,7 @@ test('a secret version opens to the bytes that were sealed', (t) => {
         [...map].map(([name, value]) => [name, [...value]]),
       );
     }),
-    { numRuns: 50 },
+    { numRuns: tries(50) },
   );
 });
 

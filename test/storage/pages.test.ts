@@ -8,6 +8,7 @@ import { openObjects } from '../../storage/objects.js';
 import type { Postgres } from '../../storage/postgres.js';
 import type { Objects, Place, StoredObject } from '../../storage/store.js';
 import { address, bodyOf, insert, requestOf, openFixture, remove, update, versionOf } from './fixtures.js';
+import { tries } from '../support/extent.js';
 
 type Step = { readonly project: string; readonly name: string; readonly act: 'put' | 'delete' };
 
@@ -122,7 +123,7 @@ test('every page at an older version is what the model had then, while others wr
           await more;
         },
       ),
-      { numRuns: 15 },
+      { numRuns: tries(15) },
     );
   } finally {
     stop.abort();

@@ -6,6 +6,7 @@ import { openLedgerReads } from '../../storage/ledger/reads.js';
 import { openLedgerSpend, type SpendQuery } from '../../storage/ledger/spend.js';
 import { openFixture, type Fixture } from './fixtures.js';
 import { place } from './money.js';
+import { tries } from '../support/extent.js';
 
 const never = new AbortController().signal;
 
@@ -101,7 +102,7 @@ test('rows of spending are those of the entries of the ledger, and add up to the
         }
       },
     ),
-    { numRuns: 40 },
+    { numRuns: tries(40) },
   );
 });
 

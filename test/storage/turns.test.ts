@@ -2,6 +2,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { openTurns } from '../../storage/ledger/turns.js';
+import { tries } from '../support/extent.js';
 
 const never = new AbortController().signal;
 
@@ -31,7 +32,7 @@ test('an org has one read under way, all have so many, each is run once, and the
           }
       },
     ),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   );
 });
 

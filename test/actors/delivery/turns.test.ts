@@ -10,6 +10,7 @@ import {
   type DeliveryTurns,
 } from '../../../actors/delivery/turns.js';
 import type { PendingDelivery } from '../../../storage/webhooks/deliveries.js';
+import { tries } from '../../support/extent.js';
 
 function delivery(endpoint: string, id: string, body = '{}', org = 'o-1'): PendingDelivery {
   return { id, org, endpoint, event: 'job.failed', attempts: 0, time: 0, body };
@@ -63,7 +64,7 @@ test('in any order of offers, takes and ends the bounds hold, and each delivery 
       t.deepEqual([...taken].toSorted(), [...offered].toSorted());
       t.is(turns.size(), 0);
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   );
 });
 

@@ -3,6 +3,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { openUsageRing, type Use } from '../../../actors/inference/usage-ring.js';
 import { showUSD, sumUSD, USD } from '../../../src/money/usd.js';
+import { tries } from '../../support/extent.js';
 
 const FIRST = 29_000_000;
 const DAY = 1_440;
@@ -40,7 +41,7 @@ test('the sum is that of the last 1,440 minutes, to the billionth, whatever came
       }
       return true;
     }),
-    { numRuns: 300 },
+    { numRuns: tries(300) },
   );
   t.pass();
 });

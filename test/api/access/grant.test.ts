@@ -15,6 +15,7 @@ import {
 import { ORG_PLURALS, PROJECT_PLURALS } from '../../../src/api/access/plurals.js';
 import { BOOTSTRAP_ORG, ROLES, roleScopes } from '../../../src/api/access/role.js';
 import { anyCovers, isScope } from '../../../src/api/access/scope.js';
+import { tries } from '../../support/extent.js';
 
 const words = [
   'jobs',
@@ -119,7 +120,7 @@ test('what two grants have in common allows exactly what both allow', (t) => {
       const common = may(cutGrant(a, b), scope, where);
       return common === (may(a, scope, where) && may(b, scope, where));
     }),
-    { numRuns: 5000 },
+    { numRuns: tries(5000) },
   );
   t.pass();
 });
@@ -160,7 +161,7 @@ test('a key can never do more than its maker could, nor more than whom it acts a
         whom?.kind === 'ServiceAccount' ? (whom.spec.scopes ?? []) : role === undefined ? [] : roleScopes(role, 'o-1');
       return may(maker, scope, where) && anyCovers(allowed, scope);
     }),
-    { numRuns: 5000 },
+    { numRuns: tries(5000) },
   );
   t.pass();
 });

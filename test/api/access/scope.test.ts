@@ -3,6 +3,7 @@ import test from 'ava';
 import * as fc from 'fast-check';
 import { ORG_PLURALS, PROJECT_PLURALS } from '../../../src/api/access/plurals.js';
 import { allCover, anyCovers, covers, cutScopes, isScope, scopeOf } from '../../../src/api/access/scope.js';
+import { tries } from '../../support/extent.js';
 
 const lefts = ['*', 'jobs', 'secrets', 'apikeys', 'budgets', 'inference', 'billing', 'keys', 'operator', 'blobs'];
 const rights = ['*', 'read', 'write', 'exec', 'invoke'];
@@ -80,7 +81,7 @@ test('what is cut allows exactly what both sides allow', (t) => {
       const both = anyCovers(asked, wanted) && anyCovers(ceiling, wanted);
       return anyCovers(cutScopes(asked, ceiling), wanted) === both;
     }),
-    { numRuns: 5000 },
+    { numRuns: tries(5000) },
   );
   t.pass();
 });

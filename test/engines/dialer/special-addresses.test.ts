@@ -1,6 +1,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { allowAddresses, specialAddress } from '../../../src/engines/dialer/special-addresses.js';
+import { tries } from '../../support/extent.js';
 
 const REFUSED: readonly (readonly [address: string, what: string])[] = [
   ['0.0.0.0', 'this host'],
@@ -100,7 +101,7 @@ test('whatever way an IPv4 address is written within IPv6, it is refused', (t) =
       }
       t.truthy(specialAddress(`2002:${hex}::1`));
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   );
 });
 

@@ -12,6 +12,7 @@ import {
   type RouteHealth,
   type RouteOutcome,
 } from '../../../src/engines/inference/health.js';
+import { tries } from '../../support/extent.js';
 
 const FAILED: RouteOutcome = { is: 'Failed', cause: 'Failing' };
 const UNREACHABLE: RouteOutcome = { is: 'Failed', cause: 'Unreachable' };
@@ -143,7 +144,7 @@ test('In any order of requests and answers a route cools at most 60 s, has one t
     for (const epoch of open) health = report(health, epoch, { is: 'Left' }, now);
     return standingAt(health, now + LONGEST_COOLING_MS) !== 'Cooling';
   });
-  t.notThrows(() => assert(holds, { numRuns: 2_000 }));
+  t.notThrows(() => assert(holds, { numRuns: tries(2_000) }));
 });
 
 test('Many requests that fail together cool a route once', (t) => {

@@ -6,6 +6,7 @@ import {
   type SseBounds,
   type SseFrame,
 } from '../../../src/engines/inference/sse.js';
+import { tries } from '../../support/extent.js';
 
 const BOUNDS: SseBounds = { mostLineBytes: 1_000, mostFrameBytes: 2_000 };
 
@@ -103,7 +104,7 @@ test('however the bytes are split, also in the midst of characters and of CRLF, 
       t.deepEqual(framesOf([...chunks, bytes.subarray(at)]), whole);
       t.deepEqual(framesOf([...bytes].map((byte) => Buffer.of(byte))), whole);
     }),
-    { numRuns: 300 },
+    { numRuns: tries(300) },
   );
 });
 
@@ -124,7 +125,7 @@ test('the frames are those that a plain reading of the standard finds', (t) => {
   };
   fc.assert(
     fc.property(stream, (bytes) => t.deepEqual(framesOf([bytes]), plain(bytes.toString()))),
-    { numRuns: 300 },
+    { numRuns: tries(300) },
   );
 });
 

@@ -7,6 +7,7 @@ import { digitsOf, inputBound, MOST_TOKENIZED_BYTES } from '../../../src/engines
 import { estimateTokens } from '../../../src/engines/inference/tokens/estimate.js';
 import { loadTokenizer, TOKENIZERS } from '../../../src/engines/inference/tokens/tokenizers.js';
 import { requestOf } from './dialects/support.js';
+import { tries } from '../../support/extent.js';
 
 const chat = (content: unknown, members: object = {}) =>
   requestOf(openai, '/v1/chat/completions', { model: 'm', messages: [{ role: 'user', content }], ...members });
@@ -38,7 +39,7 @@ test('texts without endless words are counted exactly; of those with one, no few
       const mixed = [text, ...longs, text].join(' ');
       t.true(count(mixed) >= exactly(mixed, options), JSON.stringify(mixed));
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   );
 });
 
@@ -106,7 +107,7 @@ test('the bound is never below what the texts of a request really have', async (
       });
       t.true(bound >= real, `${bound} is less than ${real}`);
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   );
 });
 

@@ -2,6 +2,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { hasFewPieces } from '../../../http/inference/pieces.js';
+import { tries } from '../../support/extent.js';
 
 /** Containers, strings and names of members. */
 function piecesOf(value: unknown): number {
@@ -28,7 +29,7 @@ test('objects, lists, strings and names are counted exactly, whatever is inside 
       t.true(hasFewPieces(bytes, pieces));
       t.true(pieces === 0 || !hasFewPieces(bytes, pieces - 1));
     }),
-    { numRuns: 500 },
+    { numRuns: tries(500) },
   );
 });
 

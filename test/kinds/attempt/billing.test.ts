@@ -11,6 +11,7 @@ import { readTerms, termsAnnotations } from '../../../src/kinds/attempts/terms.j
 import type { MoneyOperation } from '../../../src/money/operation.js';
 import { begin, budgetOf, NOON, owner } from '../../money/scenario.js';
 import { objectOf } from '../decide.js';
+import { tries } from '../../support/extent.js';
 
 type Timings = NonNullable<AttemptStatus['timings']>;
 
@@ -86,7 +87,7 @@ test('an Attempt costs the same by segment whenever the ledger hears of its begi
     fc.property(lives, times, (of, told) => {
       t.deepEqual(life(of, told), life(of, []));
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   );
   t.is(life({ boot: 500, run: 1_000, teardown: 100 }, []).spent, '0.000666667', 'two seconds at 1.20 an hour');
 });
@@ -97,7 +98,7 @@ test('renewals between them change no sum either', (t) => {
       const [alone, with_] = [life(of, []), life(of, told, renewed)];
       t.deepEqual([with_.spent, with_.held, with_.covered], [alone.spent, '0', alone.covered]);
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   );
 });
 

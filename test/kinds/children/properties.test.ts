@@ -13,6 +13,7 @@ import type { Fate } from '../job/fake-engine.js';
 import { checkAlone, checkHistory } from '../job/invariants.js';
 import { turn } from '../job/turn.js';
 import { PROJECT, World } from '../job/world.js';
+import { tries } from '../../support/extent.js';
 
 const MI = 2 ** 20;
 const CAPACITY = { milliCpu: 4_000, memory: 4_096 * MI, disk: 100_000 * MI };
@@ -163,7 +164,7 @@ function check(
       more(world);
       checkAtRest(world, address);
     }),
-    { numRuns: runs },
+    { numRuns: tries(runs) },
   );
 }
 
@@ -228,7 +229,7 @@ for (const [address, scenarios] of [
           world.settle();
           checkAtRest(world, address);
         }),
-        { numRuns: 75 },
+        { numRuns: tries(75) },
       ),
     );
   });

@@ -7,6 +7,7 @@ import type { Fate } from './fake-engine.js';
 import { jobSpecOf } from './views.js';
 import { turn } from './turn.js';
 import { jobAddress, jobStatus, World } from './world.js';
+import { tries } from '../../support/extent.js';
 
 const MI = 2 ** 20;
 const CAPACITY = { milliCpu: 4_000, memory: 4_096 * MI, disk: 100_000 * MI };
@@ -107,7 +108,7 @@ test('In any order, with repeats and crashes, a Job ends and leaves nothing behi
         checkAlways(world, CAPACITY);
         checkAtRest(world);
       }),
-      { numRuns: 250 },
+      { numRuns: tries(250) },
     ),
   );
 });
@@ -128,7 +129,7 @@ test('A suspended Job rests without Attempts, and runs to its end when it is res
         }
         checkAtRest(world);
       }),
-      { numRuns: 100 },
+      { numRuns: tries(100) },
     ),
   );
 });
@@ -145,7 +146,7 @@ test('A cancelled Job ends without Attempts under way, whatever they were doing'
         checkAtRest(world);
         ok(['Cancelled', 'Succeeded', 'Failed'].includes(jobStatus(world).phase ?? ''));
       }),
-      { numRuns: 100 },
+      { numRuns: tries(100) },
     ),
   );
 });
@@ -161,7 +162,7 @@ test('A deleted Job takes its Attempts with it, and they end their work first', 
         equal(world.job(), undefined);
         checkAtRest(world);
       }),
-      { numRuns: 100 },
+      { numRuns: tries(100) },
     ),
   );
 });

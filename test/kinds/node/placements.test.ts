@@ -5,6 +5,7 @@ import { addressKey } from '../../../src/api/address.js';
 import { NOTHING, add } from '../../../src/kinds/node/amounts.js';
 import { LONGEST_MS, REST_MS } from '../../../src/kinds/node/gathering.js';
 import { Placements, type PlaceRequest } from '../../../src/kinds/node/placements.js';
+import { tries } from '../../support/extent.js';
 
 function request(uid: number, org: number, owner: number, since: number): PlaceRequest {
   const at = { org: `org-${org}`, project: 'p' };
@@ -164,7 +165,7 @@ test('after any changes the book is that of plain lists: what is held, who waits
         );
       }
     }),
-    { numRuns: 150 },
+    { numRuns: tries(150) },
   );
 });
 

@@ -6,6 +6,7 @@ import { SNAPSHOT } from '../../../src/kinds/sandbox/plan.js';
 import type { Fate } from '../job/fake-engine.js';
 import { World } from '../job/world.js';
 import { BOX, checkAlways, checkAtRest, savedAt, seen, type Memory } from './invariants.js';
+import { tries } from '../../support/extent.js';
 
 const MI = 2 ** 20;
 const CAPACITY = { milliCpu: 4_000, memory: 4_096 * MI, disk: 100_000 * MI };
@@ -110,7 +111,7 @@ test('At most one Attempt is left at a time, epochs grow, and Stopped means that
         rest(world);
         checkAtRest(world);
       }),
-      { numRuns: 250 },
+      { numRuns: tries(250) },
     ),
   );
 });
@@ -125,7 +126,7 @@ test('Its time over, or deleted, a Sandbox leaves nothing', (t) => {
         equal(seen(world), undefined, 'it is still there');
         checkAtRest(world);
       }),
-      { numRuns: 150 },
+      { numRuns: tries(150) },
     ),
   );
 });
@@ -148,7 +149,7 @@ test('Asked to stop it comes to Stopped, whatever it was doing; asked to run, it
         ok((after.kept?.epoch ?? 0) > (stopped.kept?.epoch ?? 0));
         checkAtRest(world);
       }),
-      { numRuns: 150 },
+      { numRuns: tries(150) },
     ),
   );
 });

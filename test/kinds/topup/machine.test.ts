@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { PaymentDispute, PaymentRefund } from '../../../src/kinds/topup/payment.js';
 import { nano } from '../../money/billionths.js';
 import { NOW, openWorld, paid } from './world.js';
+import { tries } from '../../support/extent.js';
 
 test('a page is asked for, opened, paid and credited, and the browser is sent on once', (t) => {
   const w = openWorld({ successURL: 'http://localhost:4000/paid' });
@@ -200,7 +201,7 @@ test('credits = paid − paid back − lost in disputes, in any order of events 
       );
       t.is(w.eventNames().filter((name) => name === 'topup.succeeded').length, 1);
     }),
-    { numRuns: 1_000 },
+    { numRuns: tries(1_000) },
   );
 });
 

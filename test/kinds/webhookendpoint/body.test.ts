@@ -1,6 +1,7 @@
 import test from 'ava';
 import * as fc from 'fast-check';
 import { deliveryBody, MOST_BODY_BYTES, type DeliveredEvent } from '../../../src/kinds/webhookendpoint/body.js';
+import { tries } from '../../support/extent.js';
 
 const event = (message: string, project = 'default'): DeliveredEvent => ({
   type: 'job.failed',
@@ -43,6 +44,6 @@ test('whatever the message, the body is JSON of at most 64 KiB that begins as th
       // Cut no more than had to be: one more character of the longest kind would not fit.
       t.true(Buffer.byteLength(body) > MOST_BODY_BYTES - 24, String(Buffer.byteLength(body)));
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   );
 });

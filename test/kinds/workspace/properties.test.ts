@@ -7,6 +7,7 @@ import type { Fate } from '../job/fake-engine.js';
 import { addressKey, type Address } from '../../../src/api/address.js';
 import { World } from '../job/world.js';
 import { checkAlways, checkAtRest, desk, DESKS, digestOf, HOME, memoryOf, volume } from './invariants.js';
+import { tries } from '../../support/extent.js';
 
 /** Fixed, so that a change is judged by what it changes; `PROPERTY_SEED=$RANDOM` looks elsewhere. */
 const SEED = Number(process.env['PROPERTY_SEED'] ?? 1);
@@ -112,7 +113,7 @@ test('At most one epoch of one Workspace may write the Volume, and what is over 
         world.settle(120);
         checkAtRest(world);
       }),
-      { numRuns: 60, seed: SEED, includeErrorInReport: true },
+      { numRuns: tries(60), seed: SEED, includeErrorInReport: true },
     ),
   );
 });
@@ -130,7 +131,7 @@ test('Deleted, Workspaces and their Volume leave nothing', (t) => {
         equal(world.attempts.length, 0, 'Attempts outlived their Workspace');
         checkAtRest(world);
       }),
-      { numRuns: 40, seed: SEED, includeErrorInReport: true },
+      { numRuns: tries(40), seed: SEED, includeErrorInReport: true },
     ),
   );
 });
@@ -169,7 +170,7 @@ test('Asked to stop, what ran has its home in the Volume once it says Stopped; t
         const { phase } = desk(world, other)?.status ?? {};
         if (waits) ok(phase === 'Running' || phase === 'Failed' || phase === 'Stopped', `it is ${phase}`);
       }),
-      { numRuns: 40, seed: SEED, includeErrorInReport: true },
+      { numRuns: tries(40), seed: SEED, includeErrorInReport: true },
     ),
   );
 });

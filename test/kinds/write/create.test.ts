@@ -4,6 +4,7 @@ import type { KindDefinition } from '../../../src/kinds/kind.js';
 import { prepareCreate } from '../../../src/kinds/write/create.js';
 import { nameForCreate } from '../../../src/kinds/write/identity.js';
 import { address, body, context, expectPrepared, memberOf, sampleKind, verdict } from './sample.js';
+import { tries } from '../../support/extent.js';
 
 function create(given: Record<string, unknown>, more: Parameters<typeof context>[0] = {}) {
   return prepareCreate(sampleKind, address, given, context(more));
@@ -313,7 +314,7 @@ test('any JSON object is prepared or refused, never thrown at, and changes neith
         t.deepEqual(given, before);
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: tries(1000) },
   );
   t.deepEqual(Object.keys(Object.prototype), []);
 });

@@ -2,6 +2,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { openWindow, WINDOW_SECONDS } from '../../../../actors/inference/limits/window.js';
+import { tries } from '../../../support/extent.js';
 
 const START = 1_800_000_000_000;
 const MINUTE = 60_000;
@@ -44,7 +45,7 @@ const gaps = fc.array(
 test('however requests come, no minute has more of them than the limit', (t) => {
   fc.assert(
     fc.property(gaps, fc.integer({ min: 1, max: 40 }), (times, limit) => mostInAMinute(admit(times, limit)) <= limit),
-    { numRuns: 400 },
+    { numRuns: tries(400) },
   );
   t.pass();
 });
@@ -61,7 +62,7 @@ test('one who always asks gets at least 98 percent of the limit', (t) => {
         return admit(within, limit).length >= 0.98 * limit * minutes;
       },
     ),
-    { numRuns: 25 },
+    { numRuns: tries(25) },
   );
   t.pass();
 });
@@ -129,7 +130,7 @@ test('a window is the same after its buckets were written and read', (t) => {
         if (again.used(at) !== window.used(at) || again.whenAtMost(3) !== window.whenAtMost(3)) return false;
       return true;
     }),
-    { numRuns: 100 },
+    { numRuns: tries(100) },
   );
   t.pass();
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { DIALECT_OF, type DialectError, OPERATIONS } from '../../../../src/engines/inference/dialects/dialect.js';
 import { DIALECT_BY_NAME, dialectFor } from '../../../../src/engines/inference/dialects/index.js';
 import { ZERO_USAGE } from '../../../../src/money/model-prices.js';
+import { tries } from '../../../support/extent.js';
 
 const { OpenAI: openai, Anthropic: anthropic } = DIALECT_BY_NAME;
 const ERROR: DialectError = {
@@ -242,7 +243,7 @@ test('no JSON makes reading throw, and what is taken can be encoded and counted'
         t.true(dialect.outputBytes(operation, answer) >= 0);
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: tries(2_000) },
   );
 });
 
@@ -264,7 +265,7 @@ test('whatever frames come, a follower takes them or says that the stream is bro
         }
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: tries(1_000) },
   );
 });
 

@@ -7,6 +7,7 @@ import { openai } from '../../../../src/engines/inference/dialects/openai/index.
 import { translateAnswer, translateRequest } from '../../../../src/engines/inference/dialects/translate.js';
 import { USUAL_FORM } from '../../../../src/engines/inference/route.js';
 import { ABOUT } from './reading-clients.js';
+import { tries } from '../../../support/extent.js';
 
 const LONG = '1234567890123456789';
 const OPTIONS = { ...USUAL_FORM, maxOutputTokens: 100, stream: false };
@@ -34,7 +35,7 @@ test('what JSON can say comes back as it was, whatever stands in its texts', (t)
         const text = JSON.stringify(value);
         return writeExact(parseExact(text)) === text;
       }),
-      { numRuns: 500 },
+      { numRuns: tries(500) },
     ),
   );
 });

@@ -29,6 +29,7 @@ import {
   usageOf,
   type Read,
 } from './reading-clients.js';
+import { tries } from '../../../support/extent.js';
 
 /** What each pair of dialects says of itself. */
 const PAIRS = (['OpenAI', 'Anthropic'] as const).flatMap((from) =>
@@ -67,7 +68,7 @@ test('the official clients read every translated stream to the same answer, at t
         t.deepEqual(follower.usage, used);
         t.is(costOf(price, follower.usage ?? used).toFixed(), costOf(price, used).toFixed());
       }),
-      { numRuns: 60 },
+      { numRuns: tries(60) },
     );
   }
 });
@@ -81,7 +82,7 @@ test('however a stream is split, the client gets the same', (t) => {
         const chunks = at.slice(1).map((end, index) => bytes.subarray(at[index], end));
         t.is(follow(from, to, chunks).out, follow(from, to, [bytes]).out);
       }),
-      { numRuns: 30 },
+      { numRuns: tries(30) },
     );
   }
 });
@@ -97,7 +98,7 @@ test('a stream that is cut anywhere before its end is not complete, and does not
         for (const end of ['[DONE]', 'message_stop', 'response.completed', 'response.incomplete'])
           t.false(out.includes(end));
       }),
-      { numRuns: 40 },
+      { numRuns: tries(40) },
     );
   }
 });
@@ -116,7 +117,7 @@ test('whole answers say the same as streams', (t) => {
         t.deepEqual(used, usage);
         t.deepEqual(normal(readWhole(to, body)), normal(expected(to, answer, false)));
       }),
-      { numRuns: 60 },
+      { numRuns: tries(60) },
     );
   }
 });

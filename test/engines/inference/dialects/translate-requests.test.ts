@@ -9,6 +9,7 @@ import { writeChat } from '../../../../src/engines/inference/dialects/openai/wri
 import { writeEncrypted } from '../../../../src/engines/inference/dialects/responses/encrypted.js';
 import { translateRequest, type ChatOperation } from '../../../../src/engines/inference/dialects/translate.js';
 import { conversations } from './conversations.js';
+import { tries } from '../../../support/extent.js';
 
 const CHAT = '/v1/chat/completions';
 const MESSAGES = '/v1/messages';
@@ -37,7 +38,7 @@ test('what both dialects can say is the same after it was written and read in ei
       const message = readMessages(JSON.parse(JSON.stringify(written)) as Record<string, unknown>);
       t.deepEqual(plain(message), plain(conversation));
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   );
 });
 
