@@ -3,7 +3,7 @@
  * What must hold afterwards: I2 (acknowledged is committed), I4 (no gap, no repeat, no step back), I5 and I8 (no index
  * succeeds twice, each replacement has a higher epoch).
  *
- * `CRASH_ROUNDS` (6, in CI 30) and `CRASH_SEED` (of the clock; printed) repeat or prolong a run.
+ * `CRASH_ROUNDS` (2, in CI 30) and `CRASH_SEED` (of the clock; printed) repeat or prolong a run.
  */
 import { listAt, textAt } from '../e2e/client.js';
 import test from 'ava';
@@ -15,7 +15,7 @@ import { chanceFrom } from './chance.js';
 import { canRun, judge, openPoster } from './jobs.js';
 import { COLLECTION, openWriter, type Acknowledged, type Writer } from './writers.js';
 
-const ROUNDS = amount('CRASH_ROUNDS', 6, 30);
+const ROUNDS = amount('CRASH_ROUNDS', 2, 30);
 const SEED = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000);
 const WRITERS = 12;
 const WATCHERS = 20;

@@ -4,8 +4,8 @@
  * was passed at any time; after each kill the auditor finds nothing, what runs holds money and what holds money runs; at the end nothing
  * is held, every object says what was posted for it and says once that this is final, and what a Budget has left can be had to the last nano.
  *
- * `MONEY_CRASH_ROUNDS` (3) and `CRASH_SEED` (of the clock; printed) repeat or prolong a run. From 10 rounds on the service is away in truth,
- * for more than two minutes; in fewer, what is billed is made older meanwhile.
+ * `MONEY_CRASH_ROUNDS` (2, in CI 4: each of what is killed once) and `CRASH_SEED` (of the clock; printed) repeat or prolong a run. From 10
+ * rounds on the service is away in truth, for more than two minutes; in fewer, what is billed is made older meanwhile.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,6 +20,7 @@ import { openWatcher, type Watcher } from '../e2e/watcher.js';
 import { sh } from '../jobs/jobs.js';
 import { SWEEPS } from '../parents/parents.js';
 import { SANDBOXES } from '../sandboxes/sandboxes.js';
+import { amount } from '../support/extent.js';
 import { chanceFrom } from './chance.js';
 import { findingsOf } from './findings.js';
 import { openLedgerWitness, type LedgerWitness } from './ledger-witness.js';
@@ -27,7 +28,7 @@ import { BUDGETS, FIRST_HOLD_USD, JOBS, ONE_CPU, openSpenders, writePrices, type
 import { isOver } from './parents.js';
 import { openDatabaseUrl, runnerOf } from './victims.js';
 
-const ROUNDS = Number(process.env['MONEY_CRASH_ROUNDS'] ?? 3);
+const ROUNDS = amount('MONEY_CRASH_ROUNDS', 2, 4);
 const SEED = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000);
 const WHOLE = ROUNDS >= 10;
 /** Things acknowledged between two kills, at most. */

@@ -3,7 +3,7 @@
  * saved and started again. What must hold afterwards: running ones and their detached processes were adopted, none lost a file that
  * was acknowledged, and once all are deleted nothing of them is left on the machine.
  *
- * `SANDBOX_CRASH_ROUNDS` (3) and `CRASH_SEED` (of the clock; printed) repeat or prolong a run.
+ * `SANDBOX_CRASH_ROUNDS` (2, in CI 3) and `CRASH_SEED` (of the clock; printed) repeat or prolong a run.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -14,9 +14,10 @@ import { listAt, numberAt, objectOf, textAt, valueAt, type Answer, type Client }
 import { until } from '../e2e/until.js';
 import { openSandboxes, SANDBOXES, type Sandboxes } from '../sandboxes/sandboxes.js';
 import { chanceFrom, type Chance } from './chance.js';
+import { amount } from '../support/extent.js';
 import { descendants, entries, text } from '../support/proc.js';
 
-const ROUNDS = Number(process.env['SANDBOX_CRASH_ROUNDS'] ?? 3);
+const ROUNDS = amount('SANDBOX_CRASH_ROUNDS', 2, 3);
 const SEED = Number(process.env['CRASH_SEED'] ?? Date.now() % 1_000_000);
 /** Things acknowledged between two kills, at most. */
 const MOST_DONE = 12;

@@ -2,33 +2,37 @@
 import test from 'ava';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { oneAfterAnother } from '../crash/one-after-another.js';
 import { listAt, objectOf, textAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
-import { JOBS, openJobs, outcomeOf, phaseOf, sh, SMALL } from '../jobs/jobs.js';
+import { JOBS, openJobs, outcomeOf, phaseOf, sh, SMALL, type Jobs } from '../jobs/jobs.js';
 
 const MIB = 2 ** 20;
+const RESERVE_MIB = 32;
 
-/** Holds the blobs. */
+/** Holds all data of the service, whose Postgres is elsewhere. */
 const disk = mkdtempSync(join(tmpdir(), 'troupe-short-disk-'));
-const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64m,mode=0755', 'troupe-test', disk]).status === 0;
-test.after.always(() => {
+const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=400m,mode=0755', 'troupe-test', disk]).status === 0;
+
+const onSmallDisk = oneAfterAnother(
+  async (scope): Promise<Jobs> => {
+    // What a test that failed has left.
+    for (const name of await readdir(disk)) await rm(join(disk, name), { recursive: true, force: true });
+    const env = { TROUPE_DISK_RESERVE: `${RESERVE_MIB}Mi` };
+    const jobs = await openJobs({ dataDir: join(disk, 'data'), env });
+    scope.teardown(() => jobs.close());
+    return jobs;
+  },
+  mounted ? undefined : 'this machine mounts no tmpfs',
+);
+// Such hooks are called in the order of their definitions: the service has ended.
+test.serial.after.always(() => {
   if (mounted) execFileSync('umount', ['--lazy', disk]);
   rmSync(disk, { recursive: true, force: true });
 });
-const onSmallDisk = mounted ? test : test.skip;
-
-/** Holds all data of a service, whose Postgres is elsewhere. */
-const dataDisk = mkdtempSync(join(tmpdir(), 'troupe-full-disk-'));
-const dataMounted =
-  mounted && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=400m,mode=0755', 'troupe-test', dataDisk]).status === 0;
-test.after.always(() => {
-  if (dataMounted) execFileSync('umount', ['--lazy', dataDisk]);
-  rmSync(dataDisk, { recursive: true, force: true });
-});
-const onFullDisk = dataMounted ? test : test.skip;
 
 const conditionOf = (object: unknown, type: string): string =>
   textAt(
@@ -36,44 +40,45 @@ const conditionOf = (object: unknown, type: string): string =>
     'status',
   );
 
-onSmallDisk('while the disk is short a Job begins no Attempt and says why, and it goes on by itself', async (t) => {
-  t.timeout(180_000);
-  const jobs = await openJobs({ env: { TROUPE_BLOB_DIR: join(disk, 'blobs'), TROUPE_DISK_RESERVE: '32Mi' } });
-  t.teardown(() => jobs.close());
-  const client = jobs.client();
-  const pressure = async (): Promise<string> =>
-    conditionOf(listAt((await client.get('/apis/svc.dev/v1/nodes')).body, 'items')[0], 'DiskPressure');
-  await jobs.post('later', { state: 'Suspended', command: ['true'] });
-  await until('there is room', async () => (await pressure()) === 'False');
+onSmallDisk(
+  'while the disk is short a Job begins no Attempt and says why, and it goes on by itself',
+  async (t, jobs) => {
+    t.timeout(180_000);
+    const client = jobs.client();
+    const pressure = async (): Promise<string> =>
+      conditionOf(listAt((await client.get('/apis/svc.dev/v1/nodes')).body, 'items')[0], 'DiskPressure');
+    await jobs.post('later', { state: 'Suspended', command: ['true'] });
+    await until('there is room', async () => (await pressure()) === 'False');
 
-  const ballast = join(disk, 'ballast');
-  await writeFile(ballast, Buffer.alloc(48 * MIB, 1));
-  await until('the disk is short', async () => (await pressure()) === 'True');
-  const refused = await client.post(JOBS, objectOf('Job', 'new', { resources: SMALL, command: sh('true') }));
-  t.is(textAt(refused.body, 'reason'), 'AdmissionsPaused', refused.text);
-  t.is((await client.merge(`${JOBS}/later`, { spec: { state: 'Running' } })).status, 200);
-  const waiting = await until('the Attempt is told why it waits', async () => {
-    const [attempt] = await jobs.attempts('later');
-    return attempt?.reason === 'WaitingForCapacity' ? attempt : undefined;
-  });
-  t.is(waiting.phase, 'Queued');
-  const [why] = listAt(waiting.body, 'status', 'placement', 'explain', 'rejected');
-  t.regex(textAt(why, 'reason'), /disk is nearly full: \d+ MiB are free/);
+    const ballast = join(disk, 'ballast');
+    const { bavail, bsize } = await statfs(disk);
+    const count = Math.floor((bavail * bsize) / MIB) - RESERVE_MIB / 2;
+    execFileSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=1M', `count=${count}`], { stdio: 'ignore' });
+    await until('the disk is short', async () => (await pressure()) === 'True');
+    const refused = await client.post(JOBS, objectOf('Job', 'new', { resources: SMALL, command: sh('true') }));
+    t.is(textAt(refused.body, 'reason'), 'AdmissionsPaused', refused.text);
+    t.is((await client.merge(`${JOBS}/later`, { spec: { state: 'Running' } })).status, 200);
+    const waiting = await until('the Attempt is told why it waits', async () => {
+      const [attempt] = await jobs.attempts('later');
+      return attempt?.reason === 'WaitingForCapacity' ? attempt : undefined;
+    });
+    t.is(waiting.phase, 'Queued');
+    const [why] = listAt(waiting.body, 'status', 'placement', 'explain', 'rejected');
+    t.regex(textAt(why, 'reason'), /disk is nearly full: \d+ MiB are free/);
 
-  await rm(ballast);
-  t.is(outcomeOf(await jobs.ended('later')), 'Succeeded Completed');
-  t.is((await jobs.attempts('later')).length, 1);
-  t.is(await pressure(), 'False');
-});
+    await rm(ballast);
+    t.is(outcomeOf(await jobs.ended('later')), 'Succeeded Completed');
+    t.is((await jobs.attempts('later')).length, 1);
+    t.is(await pressure(), 'False');
+  },
+);
 
-onFullDisk('a Job that ends while the disk is full ends when its log and its outputs are kept', async (t) => {
+onSmallDisk('a Job that ends while the disk is full ends when its log and its outputs are kept', async (t, jobs) => {
   t.timeout(240_000);
-  const jobs = await openJobs({ dataDir: join(dataDisk, 'data'), env: { TROUPE_DISK_RESERVE: '1Mi' } });
-  t.teardown(() => jobs.close());
   const ends = sh('echo early >/svc/outputs/early; echo begun; sleep 8; echo late');
   await jobs.post('ends', { command: ends, outputs: [{ name: 'missing', path: '/workspace/missing' }] });
   await until('its output is written', async () => (await jobs.log('ends')).includes('begun'));
-  const full = join(dataDisk, 'full');
+  const full = join(disk, 'full');
   const fill = (): void => {
     for (const size of ['1M', '4k'])
       spawnSync('dd', ['if=/dev/zero', `of=${full}`, `bs=${size}`, 'oflag=append', 'conv=notrunc']);

@@ -1,15 +1,14 @@
 /** Postgres restarted and killed under load: requests wait or get 503 with Retry-After, and the service goes on by itself. */
-import test, { type ExecutionContext } from 'ava';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../../src/app/free-port.js';
 import { postgresAccount } from '../../src/app/postgres/account.js';
 import { CLUSTER_USER, makeCluster, type Cluster } from '../../src/app/postgres/cluster.js';
 import { embeddedPrograms, systemPrograms } from '../../src/app/postgres/programs.js';
 import { startServer, stopServer, type Server } from '../../src/app/postgres/server.js';
 import { startLoad } from '../crash/load.js';
+import { oneAfterAnother, type Scope } from '../crash/one-after-another.js';
 import { COLLECTION } from '../crash/writers.js';
 import { path, type Answer } from '../e2e/client.js';
 import { flaws, openWatcher } from '../e2e/watcher.js';
@@ -29,11 +28,16 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A Postgres of this test's own, behind a relay with a fixed port, since a restarted server takes another one. */
-async function ownPostgres(t: ExecutionContext): Promise<{
+interface OwnPostgres {
   readonly url: string;
-  readonly restart: (how: 'stop' | 'kill') => Promise<void>;
-}> {
+  restart(how: 'stop' | 'kill'): Promise<void>;
+  /** What is connected breaks, and nothing new gets through. */
+  shut(): void;
+  open(): void;
+}
+
+/** A Postgres of this file's own, behind a relay with a fixed port, since a restarted server takes another one. */
+async function ownPostgres(t: Scope): Promise<OwnPostgres> {
   const home = await mkdtemp(join(tmpdir(), 'troupe-faults-postgres-'));
   const directory = join(home, 'cluster');
   const signal = AbortSignal.timeout(600_000);
@@ -44,7 +48,9 @@ async function ownPostgres(t: ExecutionContext): Promise<{
   await makeCluster(cluster, PASSWORD, true, signal);
   const start = (): Promise<Server> => startServer(cluster, join(home, 'log'), signal);
   let server = await start();
-  const relay = await openRelay(() => server.port);
+  const nowhere = await freePort();
+  let isOpen = true;
+  const relay = await openRelay(() => (isOpen ? server.port : nowhere));
   t.teardown(async () => {
     await relay.close();
     await stopServer(directory);
@@ -60,15 +66,26 @@ async function ownPostgres(t: ExecutionContext): Promise<{
       } else await stopServer(directory);
       server = await start();
     },
+    shut() {
+      isOpen = false;
+      relay.breakAll();
+    },
+    open() {
+      isOpen = true;
+    },
   };
 }
 
-test.serial(
+const onPostgres = oneAfterAnother(async (scope) => {
+  const postgres = await ownPostgres(scope);
+  const service = await startRunning(scope, { databaseUrl: postgres.url, env: { TROUPE_COMPUTE: 'off' } });
+  return { postgres, service };
+});
+
+onPostgres(
   'Postgres restarted and killed under load loses nothing that was acknowledged, and the service goes on by itself',
-  async (t) => {
+  async (t, { postgres, service }) => {
     t.timeout(240_000);
-    const postgres = await ownPostgres(t);
-    const service = await startRunning(t, { databaseUrl: postgres.url });
     const pid = service.pid();
     const watcher = await openWatcher(() => service.client(), COLLECTION);
     const load = startLoad(WRITERS, () => service.client());
@@ -96,12 +113,9 @@ test.serial(
   },
 );
 
-test.serial(
+onPostgres(
   'while Postgres is away, a write is answered 503 with Retry-After, and /readyz says what is missing',
-  async (t) => {
-    const postgres = await ownPostgres(t);
-    const gate = await closedGate(t, new URL(postgres.url));
-    const service = await startRunning(t, { databaseUrl: gate.url });
+  async (t, { postgres, service }) => {
     t.is(
       (
         await service
@@ -112,7 +126,7 @@ test.serial(
     );
     const upload = async (): Promise<Answer> => service.client().post(path('blobs', 'default'), { any: 'bytes' });
     t.is((await upload()).status, 201);
-    gate.shut();
+    postgres.shut();
     const refused = await service.client().merge(`${COLLECTION}/a`, { spec: { description: 'x' } });
     t.is(refused.status, 503, refused.text);
     t.truthy(refused.headers.get('retry-after'));
@@ -123,7 +137,7 @@ test.serial(
       const ready = await fetch(new URL('/readyz', service.url));
       return ready.status === 503 && (await ready.text()).includes('Postgres does not answer');
     });
-    gate.open();
+    postgres.open();
     await until(
       'it is ready again by itself',
       async () => (await service.client().merge(`${COLLECTION}/a`, { spec: { description: 'y' } })).status === 200,
@@ -132,31 +146,3 @@ test.serial(
     t.pass();
   },
 );
-
-/** A relay to this server that can be shut: what is connected breaks, and nothing new gets through. */
-async function closedGate(
-  t: ExecutionContext,
-  server: URL,
-): Promise<{ readonly url: string; shut(): void; open(): void }> {
-  // A port where nobody listens any more.
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  const nowhere = typeof address === 'object' && address !== null ? address.port : 1;
-  let isOpen = true;
-  const relay = await openRelay(() => (isOpen ? Number(server.port) : nowhere));
-  t.teardown(() => relay.close());
-  const url = new URL(server.href);
-  url.port = String(relay.port);
-  return {
-    url: url.href,
-    shut() {
-      isOpen = false;
-      relay.breakAll();
-    },
-    open() {
-      isOpen = true;
-    },
-  };
-}

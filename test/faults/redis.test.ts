@@ -1,5 +1,4 @@
 /** Redis emptied and restarted: it holds nothing that Postgres does not, so timers still fire (I6). */
-import test, { type ExecutionContext } from 'ava';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -7,6 +6,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { oneAfterAnother, type Scope } from '../crash/one-after-another.js';
 import { objectOf, path, textAt } from '../e2e/client.js';
 import { freePort } from '../../src/app/free-port.js';
 import { startRunning } from '../e2e/running.js';
@@ -14,21 +14,21 @@ import { until } from '../e2e/until.js';
 
 const missing =
   spawnSync('redis-server', ['--version']).error === undefined ? undefined : 'redis-server is not installed';
-const redisTest = missing === undefined ? test.serial : test.serial.skip;
-const title = (name: string): string => (missing === undefined ? name : `${name} (${missing})`);
 const KEYS = path('apikeys', '');
 /** How late a timer may be after a fault, beyond its time: some sweeps. */
 const LATE_MS = 30_000;
 
 interface OwnRedis {
   readonly url: string;
+  /** How many keys it holds. */
+  size(): Promise<number>;
   /** Empties it. */
   flush(): Promise<void>;
   /** Ends it without a word and starts another, empty one. */
   restart(): Promise<void>;
 }
 
-async function ownRedis(t: ExecutionContext): Promise<OwnRedis> {
+async function ownRedis(t: Scope): Promise<OwnRedis> {
   const home = await mkdtemp(join(tmpdir(), 'troupe-faults-redis-'));
   const port = await freePort();
   let child: ChildProcess;
@@ -42,6 +42,14 @@ async function ownRedis(t: ExecutionContext): Promise<OwnRedis> {
     child.kill('SIGKILL');
     await ended;
   };
+  const command = async <T>(send: (redis: Redis) => Promise<T>): Promise<T> => {
+    const redis = new Redis(port);
+    try {
+      return await send(redis);
+    } finally {
+      redis.disconnect();
+    }
+  };
   await start();
   t.teardown(async () => {
     await kill();
@@ -49,10 +57,9 @@ async function ownRedis(t: ExecutionContext): Promise<OwnRedis> {
   });
   return {
     url: `redis://127.0.0.1:${port}`,
+    size: () => command((redis) => redis.dbsize()),
     async flush() {
-      const redis = new Redis(port);
-      await redis.flushall();
-      redis.disconnect();
+      await command((redis) => redis.flushall());
     },
     async restart() {
       await kill();
@@ -71,27 +78,34 @@ function reachable(port: number): Promise<boolean> {
   });
 }
 
+const withRedis = oneAfterAnother(async (scope) => {
+  const redis = await ownRedis(scope);
+  const env = { REDIS_URL: redis.url, TROUPE_COMPUTE: 'off' };
+  return { redis, service: await startRunning(scope, { env }) };
+}, missing);
+
 const faults: readonly [name: string, happen: (redis: OwnRedis) => Promise<void>][] = [
   ['emptied', (redis) => redis.flush()],
   ['restarted, and so emptied', (redis) => redis.restart()],
   ['emptied, then restarted', (redis) => redis.flush().then(() => redis.restart())],
 ];
 
-for (const [name, happen] of faults) {
-  redisTest(title(`with Redis ${name}, timers that were armed before still fire`), async (t) => {
+for (const [index, [name, happen]] of faults.entries()) {
+  withRedis(`with Redis ${name}, timers that were armed before still fire`, async (t, { redis, service }) => {
     t.timeout(120_000);
-    const redis = await ownRedis(t);
-    const service = await startRunning(t, { env: { REDIS_URL: redis.url } });
     const client = service.client();
     const expirationTime = new Date(Math.ceil(Date.now() / 1000) * 1000 + 5000).toISOString().replace('.000Z', 'Z');
-    const keys = ['first', 'second', 'third'];
-    for (const key of keys) {
+    const make = async (key: string): Promise<string> => {
       const made = await client.post(KEYS, objectOf('APIKey', key, { scopes: ['jobs:read'], expirationTime }));
       t.is(made.status, 201, made.text);
-    }
+      return key;
+    };
+    const keys: string[] = [];
+    for (const key of ['first', 'second', 'third']) keys.push(await make(`${key}-${index}`));
+    t.true((await redis.size()) > 0, 'the service uses it');
     await happen(redis);
-    t.is((await client.post(KEYS, objectOf('APIKey', 'later', { scopes: ['jobs:read'], expirationTime }))).status, 201);
-    for (const key of [...keys, 'later']) {
+    keys.push(await make(`later-${index}`));
+    for (const key of keys) {
       await until(
         `key ${key} expires`,
         async () => textAt((await client.get(`${KEYS}/${key}`)).body, 'status', 'phase') === 'Expired',

@@ -1,6 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -105,11 +107,19 @@ const canMount = process.geteuid?.() === 0 && spawnSync('mount', ['--version']).
 });
 
 test('a start whose port is taken ends with one line that says whose and what to set, and leaves the other alone', async (t) => {
-  const service = await startRunning(t);
+  const other = createServer((_, response) => response.end('the other'));
+  await once(other.listen(0, '127.0.0.1'), 'listening');
+  const dataDir = await mkdtemp(join(tmpdir(), 'troupe-second-'));
+  t.teardown(async () => {
+    other.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  const address = other.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
   const env = {
-    ...{ PATH: process.env['PATH'], HOST: '127.0.0.1', PORT: new URL(service.url).port, TROUPE_TLS_PORT: '0' },
+    ...{ PATH: process.env['PATH'], HOST: '127.0.0.1', PORT: String(port), TROUPE_TLS_PORT: '0' },
     ...{ TROUPE_SSH_PORT: '0', TROUPE_COMPUTE: 'off', TROUPE_LOG_LEVEL: 'error' },
-    ...{ TROUPE_DATA_DIR: join(service.dataDir, 'second'), DATABASE_URL: (await openTestDatabase(t)).url },
+    ...{ TROUPE_DATA_DIR: dataDir, DATABASE_URL: (await openTestDatabase(t)).url },
   };
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
@@ -119,7 +129,7 @@ test('a start whose port is taken ends with one line that says whose and what to
   });
   t.is(code, 3, said);
   t.regex(said, /^cannot listen on 127\.0\.0\.1:\d+: another program listens there.*PORT.*\n$/);
-  t.is((await fetch(`${service.url}/livez`)).status, 200);
+  t.is(await (await fetch(`http://127.0.0.1:${port}`)).text(), 'the other');
 });
 
 test('a service whose log goes to a full disk serves, counts the lines that it lost, and ends when it is told to', async (t) => {
@@ -141,7 +151,7 @@ test('a service whose log goes to a full disk serves, counts the lines that it l
 });
 
 test('a service on its own Postgres that is killed is taken up by the next start, with the same server and data', async (t) => {
-  const service = await startRunning(t, { databaseUrl: 'embedded' });
+  const service = await startRunning(t, { databaseUrl: 'embedded', env: { TROUPE_COMPUTE: 'off' } });
   for (const file of ['admin.key', 'kubeconfig']) {
     t.is((await stat(join(service.dataDir, file))).mode & 0o777, 0o600, file);
   }

@@ -1,7 +1,8 @@
 /** What a killed service leaves behind is adopted or stopped by the next start: its Postgres, its runner, running work. */
-import test, { type ExecutionContext } from 'ava';
+import type { ExecutionContext } from 'ava';
 import { readdir } from 'node:fs/promises';
 import { Client as Database } from 'pg';
+import { oneAfterAnother } from '../crash/one-after-another.js';
 import { listAt, numberAt, objectOf, path, textAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
 import { startRunning } from '../e2e/running.js';
@@ -9,13 +10,17 @@ import { until } from '../e2e/until.js';
 
 const JOBS = path('jobs', 'default');
 
+const withOwnPostgres = oneAfterAnother((scope) =>
+  startRunning(scope, { databaseUrl: 'embedded', env: { TROUPE_COMPUTE: 'off' } }),
+);
+const withWork = oneAfterAnother((scope) => startRunning(scope));
+
 async function postmasters(dataDir: string): Promise<number> {
   const files = await readdir(dataDir, { recursive: true });
   return files.filter((file) => file.endsWith('postmaster.pid')).length;
 }
 
-test.serial('a start after SIGKILL adopts the embedded Postgres, and nothing is lost', async (t) => {
-  const service = await startRunning(t, { databaseUrl: 'embedded' });
+withOwnPostgres('a start after SIGKILL adopts the embedded Postgres, and nothing is lost', async (t, service) => {
   const collection = path('serviceaccounts', 'default');
   t.is((await service.client().post(collection, objectOf('ServiceAccount', 'kept', {}))).status, 201);
   t.is(await postmasters(service.dataDir), 1);
@@ -25,18 +30,17 @@ test.serial('a start after SIGKILL adopts the embedded Postgres, and nothing is 
   t.is(await postmasters(service.dataDir), 1);
 });
 
-test.serial('SIGTERM of a service with an embedded Postgres leaves no process on its data', async (t) => {
-  const service = await startRunning(t, { databaseUrl: 'embedded', env: { TROUPE_COMPUTE: 'off' } });
+withOwnPostgres('SIGTERM of a service with an embedded Postgres leaves no process on its data', async (t, service) => {
+  t.true(processesOn(service.dataDir).size > 0);
   service.signal('SIGTERM');
   await until('it has ended', () => !service.alive(), 40_000);
   await until('nothing runs on its data', async () => processesOn(service.dataDir).size === 0, 20_000);
   t.pass();
 });
 
-test.serial(
+withWork(
   'work that runs when the service is killed goes on, and is adopted with its logs and exit code',
-  async (t) => {
-    const service = await startRunning(t);
+  async (t, service) => {
     const command = [
       'sh',
       '-c',
@@ -67,16 +71,53 @@ test.serial(
       for (const line of ['begin', 'line 1', 'line 8', 'end'])
         t.is(text.split(line).length - 1, 1, `${line} of index ${index}`);
     }
-    const attempts = await service.client().get(path('attempts', 'default'));
+    const attempts = await service.client().get(`${path('attempts', 'default')}?labelSelector=svc.dev%2Fjob%3Dgoes-on`);
     const epochs = listAt(attempts.body, 'items').map((item) => numberAt(item, 'spec', 'epoch'));
     t.deepEqual(epochs, [1, 1], 'no index was started again');
   },
 );
 
-test.serial(
+withWork(
+  'work that is at its inputs when the service is killed begins all the same, and no start of it fails',
+  async (t, service) => {
+    const resources = { cpu: '50m', memory: '32Mi', disk: '64Mi' };
+    const many =
+      'mkdir /svc/outputs/many; i=0; while [ $i -lt 200 ]; do echo $i > /svc/outputs/many/$i; i=$((i+1)); done';
+    const ended = async (name: string): Promise<unknown> =>
+      until(
+        `${name} ends`,
+        async () => {
+          const { body } = await service.client().get(`${JOBS}/${name}`);
+          return ['Succeeded', 'Failed'].includes(textAt(body, 'status', 'phase')) ? body : undefined;
+        },
+        90_000,
+      );
+    t.is(
+      (await service.client().post(JOBS, objectOf('Job', 'makes', { command: ['sh', '-c', many], resources }))).status,
+      201,
+    );
+    t.is(textAt(await ended('makes'), 'status', 'phase'), 'Succeeded');
+    const output = { job: 'makes', name: 'outputs' };
+    const inputs = Array.from({ length: 6 }, (_, n) => ({ name: `i${n}`, output }));
+    const takes = { command: ['sh', '-c', 'ls /svc/inputs/i5/many | wc -l'], inputs, backoffLimit: 0, resources };
+    const names = Array.from({ length: 4 }, (_, n) => `takes-${n}`);
+    for (const name of names) t.is((await service.client().post(JOBS, objectOf('Job', name, takes))).status, 201);
+    await until('the first has its place', async () => {
+      const { body } = await service.client().get(path('attempts', 'default'));
+      return listAt(body, 'items').some((item) => textAt(item, 'status', 'phase') === 'Provisioning');
+    });
+    await service.kill();
+    await service.start();
+    for (const name of names) {
+      const job = await ended(name);
+      t.is(textAt(job, 'status', 'phase'), 'Succeeded', textAt(job, 'status', 'message'));
+    }
+  },
+);
+
+withWork(
   'the runner is one process, the same after a SIGKILL of the service, and obeys a database that was restored',
-  async (t) => {
-    const service = await startRunning(t);
+  async (t, service) => {
     const spec = { command: ['sleep', '20'], resources: { cpu: '50m', memory: '32Mi', disk: '16Mi' } };
     t.is((await service.client().post(JOBS, objectOf('Job', 'long', spec))).status, 201);
     await until(
@@ -134,42 +175,3 @@ async function backUp(t: ExecutionContext, databaseUrl: string): Promise<() => P
     await server.query(`alter database ${name}_backup rename to ${name}`);
   };
 }
-
-test.serial(
-  'work that is at its inputs when the service is killed begins all the same, and no start of it fails',
-  async (t) => {
-    const service = await startRunning(t);
-    const resources = { cpu: '50m', memory: '32Mi', disk: '64Mi' };
-    const many =
-      'mkdir /svc/outputs/many; i=0; while [ $i -lt 200 ]; do echo $i > /svc/outputs/many/$i; i=$((i+1)); done';
-    const ended = async (name: string): Promise<unknown> =>
-      until(
-        `${name} ends`,
-        async () => {
-          const { body } = await service.client().get(`${JOBS}/${name}`);
-          return ['Succeeded', 'Failed'].includes(textAt(body, 'status', 'phase')) ? body : undefined;
-        },
-        90_000,
-      );
-    t.is(
-      (await service.client().post(JOBS, objectOf('Job', 'makes', { command: ['sh', '-c', many], resources }))).status,
-      201,
-    );
-    t.is(textAt(await ended('makes'), 'status', 'phase'), 'Succeeded');
-    const output = { job: 'makes', name: 'outputs' };
-    const inputs = Array.from({ length: 6 }, (_, n) => ({ name: `i${n}`, output }));
-    const takes = { command: ['sh', '-c', 'ls /svc/inputs/i5/many | wc -l'], inputs, backoffLimit: 0, resources };
-    const names = Array.from({ length: 4 }, (_, n) => `takes-${n}`);
-    for (const name of names) t.is((await service.client().post(JOBS, objectOf('Job', name, takes))).status, 201);
-    await until('the first has its place', async () => {
-      const { body } = await service.client().get(path('attempts', 'default'));
-      return listAt(body, 'items').some((item) => textAt(item, 'status', 'phase') === 'Provisioning');
-    });
-    await service.kill();
-    await service.start();
-    for (const name of names) {
-      const job = await ended(name);
-      t.is(textAt(job, 'status', 'phase'), 'Succeeded', textAt(job, 'status', 'message'));
-    }
-  },
-);

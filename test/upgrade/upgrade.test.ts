@@ -6,12 +6,11 @@
  * The programs before and after are the same one here: its data are rewritten between two starts into the forms that its
  * upcasters read, and the runner is held to the older version of the protocol by its settings.
  */
-import test, { type ExecutionContext } from 'ava';
+import { oneAfterAnother } from '../crash/one-after-another.js';
 import { type Client, listAt, numberAt, objectOf, path, textAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
-import { openRunning, startRunning, type Running } from '../e2e/running.js';
+import { openRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
-import { turns } from '../support/turns.js';
 import {
   keepDoneEffects,
   readJournal,
@@ -29,21 +28,15 @@ const SMALL = { cpu: '20m', memory: '32Mi', disk: '16Mi' };
 /** What an older runner can carry out. */
 const NO_NETWORK = { egress: { policy: 'Deny' } };
 const ENDED_MS = 90_000;
-
-/** Each has a service of its own, and mostly waits for its starts and its work. */
-const turn = turns(2);
 const TEST_MS = 240_000;
 
-function inTurn(title: string, run: (t: ExecutionContext) => Promise<void>): void {
-  test(title, async (t) => {
-    // They wait for their turn at first.
-    t.timeout(2 * TEST_MS);
-    await turn(async () => {
-      t.timeout(TEST_MS);
-      await run(t);
-    });
-  });
-}
+/** The runner of the first speaks the previous protocol, for as long as it has work. */
+const inTurn = oneAfterAnother(async (scope) => {
+  const service = await openRunning(scope);
+  await startOlderRunner(service);
+  await service.start();
+  return service;
+});
 
 async function post(client: Client, name: string, spec: object): Promise<void> {
   const answer = await client.post(JOBS, objectOf('Job', name, { resources: SMALL, network: NO_NETWORK, ...spec }));
@@ -86,12 +79,15 @@ async function runners(service: Running): Promise<readonly number[]> {
   return [...found].filter(([, line]) => /^\S*node .*runner\/main\.js/.test(line)).map(([pid]) => pid);
 }
 
+/** Ids of the work whose end the runner has noted. */
+async function endsInJournal(service: Running): Promise<readonly (string | undefined)[]> {
+  return (await readJournal(service)).filter(({ r }) => r === 'end').map(({ state }) => state?.id);
+}
+
 inTurn(
   'a new program takes up work of an older one: rows in the first formats, a runner that speaks the previous protocol',
-  async (t) => {
-    const service = await openRunning(t);
-    await startOlderRunner(service);
-    await service.start();
+  async (t, service) => {
+    t.timeout(TEST_MS);
     t.regex(service.log(), /connected to the runner.*"version":3|"version":3.*connected to the runner/);
     const before = service.client();
     await keepDoneEffects(service);
@@ -190,8 +186,8 @@ UNION ALL SELECT 'timer', kind, name, timer FROM timers WHERE format = 0 AND due
 
 inTurn(
   'a new runner reads the journal of an older one: what ended meanwhile is taken with its outputs, what ran is replaced',
-  async (t) => {
-    const service = await startRunning(t);
+  async (t, service) => {
+    t.timeout(TEST_MS);
     const before = service.client();
     await post(before, 'ends', {
       command: ['sh', '-ec', 'echo begin; sleep 3; echo $SVC_EPOCH > /svc/outputs/epoch; echo end'],
@@ -206,10 +202,11 @@ inTurn(
       },
       60_000,
     );
+    const endedBefore = new Set(await endsInJournal(service));
     await service.kill();
     await until(
       'two have ended without the service',
-      async () => (await readJournal(service)).filter(({ r }) => r === 'end').length === 2,
+      async () => (await endsInJournal(service)).filter((id) => !endedBefore.has(id)).length === 2,
       60_000,
     );
     const [runner = 0] = await runners(service);
@@ -271,8 +268,8 @@ const LATER = [
 
 inTurn(
   'a database with a later migration, rows of a later format or things unknown refuses each start with one line and changes nothing',
-  async (t) => {
-    const service = await startRunning(t, { env: { TROUPE_COMPUTE: 'off' } });
+  async (t, service) => {
+    t.timeout(TEST_MS);
     t.is((await service.client().post(JOBS, objectOf('Job', 'kept', { command: ['true'] }))).status, 201);
     service.signal('SIGTERM');
     await until('it has ended', () => !service.alive(), 60_000);
@@ -298,8 +295,9 @@ inTurn(
   },
 );
 
-inTurn('a journal that a newer runner has written refuses the start with one line that says so', async (t) => {
-  const service = await startRunning(t);
+inTurn('a journal that a newer runner has written refuses the start with one line that says so', async (t, service) => {
+  t.timeout(TEST_MS);
+  // The test before has stopped it.
   await service.kill();
   for (const runner of await runners(service)) process.kill(runner, 'SIGKILL');
   await until('the runner is gone', async () => (await runners(service)).length === 0);
