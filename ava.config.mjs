@@ -5,11 +5,12 @@
 
 /** From the one that takes longest on. */
 const LONGEST = [
-  ...['engines/namespaces', 'sandboxes/life', 'upgrade/upgrade', 'storage/ledger-schedules', 'faults/silence'],
-  ...['engines/runner', 'billing/funding', 'engines/warm-pool', 'standby/standby'],
-  ...['storage-queues/silence', 'secrets/logs', 'together/jobs', 'ops/embedded-postgres', 'faults/packet-loss'],
-  ...['faults/redis', 'crash/crash', 'together/without-work', 'standby/adopt', 'faults/postgres'],
-  ...['kubectl/kubectl', 'faults/own-postgres', 'fuzz/fuzz', 'together/actors-2', 'together/http-2', 'together/http-3'],
+  ...['engines/namespaces', 'together/sandboxes', 'upgrade/upgrade', 'storage/ledger-schedules', 'faults/silence'],
+  ...['engines/runner', 'together/inference-in-turn', 'together/killed', 'billing/funding', 'engines/warm-pool'],
+  ...['standby/standby', 'together/restarted', 'storage-queues/silence', 'secrets/logs', 'together/jobs'],
+  ...['ops/embedded-postgres', 'faults/packet-loss', 'faults/redis', 'crash/crash', 'together/without-work'],
+  ...['together/with-work', 'standby/adopt', 'faults/postgres', 'together/workspaces', 'together/billing'],
+  ...['faults/own-postgres', 'fuzz/fuzz', 'together/actors-2', 'together/http-2', 'together/http-3'],
 ];
 
 /** The place of a test file: `dist/test/A/B.test.js`, or the same below `dist/bundled`. */

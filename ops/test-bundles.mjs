@@ -31,10 +31,24 @@ const TOGETHER = {
   inference: ['clients', 'endpoints', 'limits', 'money', 'refusals', 'streams', 'upstreams'].map(
     (name) => `inference/${name}.`,
   ),
-  jobs: ['costs', 'data', 'ending', 'inside', 'logs'].map((name) => `jobs/${name}.`),
+  'inference-in-turn': ['audio', 'charges', 'translation'].map((name) => `inference/${name}.`),
+  jobs: ['costs', 'data', 'ending', 'inside', 'logs', 'network'].map((name) => `jobs/${name}.`),
   parents: ['parents/'],
-  billing: ['promo-codes', 'spend', 'topups'].map((name) => `billing/${name}.`),
-  'without-work': ['access/', 'billing/budgets.', 'events/', 'kubectl/explain.', 'kubectl/fields.'],
+  sandboxes: ['sandboxes/exec.', 'sandboxes/files.', 'sandboxes/life.', 'workspaces/public-url.'],
+  workspaces: ['workspaces/life.', 'workspaces/tools.'],
+  billing: ['prepaid', 'promo-codes', 'spend', 'topups'].map((name) => `billing/${name}.`),
+  'with-work': ['billing/mails.', 'kubectl/kubectl.', 'secrets/secrets.'],
+  'without-work': [
+    'access/',
+    'billing/budgets.',
+    'events/',
+    'inference/examples.',
+    'kubectl/explain.',
+    'kubectl/fields.',
+  ],
+  // Their tests kill what they share, one after the other.
+  killed: ['jobs/lost.', 'sandboxes/live.', 'sandboxes/lost.', 'workspaces/ssh.'],
+  restarted: ['errors/', 'faults/malformed.', 'faults/parked.', 'informer/', 'openapi/client.', 'webhooks/webhooks.'],
 };
 
 /**

@@ -1,28 +1,16 @@
 /** Mails of Budgets, from the settings of a whole service to a real SMTP server. */
 import test from 'ava';
 import { listAt, objectOf, path, textAt } from '../e2e/client.js';
-import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
-import { openSmtpServer } from '../support/smtp-server.js';
+import { MAIL_FROM, MAIL_PASSWORD, shareWithWork } from '../kubectl/with-work.js';
 
 const BUDGETS = path('budgets', '');
-const PASSWORD = 'hunter2';
 
 test('what a Job costs is mailed once for each threshold to those whom the Budget and the org name, by the operator’s mail server', async (t) => {
-  const server = await openSmtpServer({
-    ...{ authOptional: false, allowInsecureAuth: true, disabledCommands: ['STARTTLS'] },
-    onAuth({ username = '', password }, _session, done) {
-      if (password === PASSWORD) done(null, { user: username });
-      else done(new Error('wrong'));
-    },
-  });
-  t.teardown(server.close);
-  const service = await startRunning(t, {
-    env: {
-      TROUPE_SMTP_URL: `smtp://troupe:${PASSWORD}@127.0.0.1:${server.port}?tls=off`,
-      TROUPE_SMTP_FROM: 'budgets@example.org',
-    },
-  });
+  const { service, mail, close } = await shareWithWork();
+  t.teardown(close);
+  // Others have Budgets, too.
+  const received = () => mail.received.filter(({ source }) => source.includes('Subject: Budget tiny:'));
   const client = service.client();
   await client.post(path('members', ''), objectOf('Member', 'bill', { email: 'bill@example.org', role: 'Billing' }));
   const spec = {
@@ -39,17 +27,17 @@ test('what a Job costs is mailed once for each threshold to those whom the Budge
   await until('the Budget hears of both mails', async () => {
     const { body } = await client.get(`${BUDGETS}/tiny`);
     const mailed = listAt(body, 'status', 'conditions').find((one) => textAt(one, 'type') === 'NoticesMailed');
-    return mailed !== undefined && textAt(mailed, 'reason') === 'Mailed' && server.received.length >= 4;
+    return mailed !== undefined && textAt(mailed, 'reason') === 'Mailed' && received().length >= 4;
   });
   const asked = (await client.get(path('members', ''))).body;
   const members = listAt(asked, 'items').map((one) => textAt(one, 'spec', 'email'));
   const owners = members.filter((email) => email !== 'bill@example.org').length;
-  const sent = server.received.map(({ to, source }) => `${to.join()} ${/: (\d+)%/.exec(source)?.[1] ?? ''}`);
+  const sent = received().map(({ to, source }) => `${to.join()} ${/: (\d+)%/.exec(source)?.[1] ?? ''}`);
   t.is(new Set(sent).size, sent.length, 'each once');
   for (const to of ['ada@example.org', 'bill@example.org'])
     for (const threshold of [50, 100]) t.true(sent.includes(`${to} ${threshold}`), `${to} ${threshold}`);
   t.true(sent.length <= 2 * (2 + owners), sent.join());
-  for (const { user, from } of server.received) t.is(`${String(user)} ${from}`, 'troupe budgets@example.org');
+  for (const { user, from } of mail.received) t.is(`${String(user)} ${from}`, `troupe ${MAIL_FROM}`);
   t.regex((await client.get('/metrics')).text, /troupe_mail_tries_total\{phase="Sent"\} [1-9]/);
-  t.false(service.log().includes(PASSWORD));
+  t.false(service.log().includes(MAIL_PASSWORD));
 });

@@ -3,12 +3,12 @@ import test from 'ava';
 import { ERROR_CODES, type ErrorCode } from '../../src/api/errors/codes.js';
 import { PROTOCOL_TABLE } from '../../src/api/errors/protocol.js';
 import { ERROR_TABLE } from '../../src/api/errors/table.js';
-import { startRunning, type Running } from '../e2e/running.js';
 import { listAt, path, textAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
+import { shareRestarted, type Restarted } from '../faults/restarted.js';
 import { at, json } from '../http/support/json.js';
 import { findPlaces } from './places.js';
-import { BLOB_BYTES, BODY_BYTES, NOT_RAISED, RAISED, RAISED_AT_DOOR, raiseAtApi } from './raise.js';
+import { NOT_RAISED, RAISED, RAISED_AT_DOOR, raiseAtApi } from './raise.js';
 
 const PLACES = findPlaces();
 const registered = new Set<string>(ERROR_CODES);
@@ -60,17 +60,16 @@ function entries<T>(table: Readonly<Partial<Record<ErrorCode, T>>>): readonly (r
   });
 }
 
-let service: Running | undefined;
+let shared: Restarted | undefined;
 test.before('a service is started', async () => {
-  service = await startRunning(undefined, {
-    env: { TROUPE_COMPUTE: 'off', TROUPE_BODY_BYTES: String(BODY_BYTES), TROUPE_QUOTA_BYTES: String(BLOB_BYTES) },
-  });
+  shared = await shareRestarted();
 });
-test.after.always('it is ended', () => service?.close());
+test.after.always('it is ended', () => shared?.close());
 
 for (const [code, raise] of entries(RAISED)) {
   test.serial(`${code} is answered with its status, its page and what to do`, async (t) => {
-    if (service === undefined) throw new Error('no service');
+    if (shared === undefined) throw new Error('no service');
+    const { service } = shared;
     const answer = await raise(service, service.client());
     t.is(textAt(answer.body, 'reason'), code, answer.text);
     t.is(answer.status, ERROR_TABLE[code].status);
@@ -96,7 +95,8 @@ for (const [code, raise] of entries(RAISED_AT_DOOR)) {
 }
 
 test.serial('full storage is an event of the wallet', async (t) => {
-  if (service === undefined) throw new Error('no service');
+  if (shared === undefined) throw new Error('no service');
+  const { service } = shared;
   const owner = service.client();
   await RAISED.QuotaExceeded?.(service, owner);
   await until('the event is there', async () => {

@@ -9,6 +9,7 @@ import type { ErrorCode } from '../../src/api/errors/codes.js';
 import { client as clientOf, objectOf, path, textAt, type Answer, type Client } from '../e2e/client.js';
 import type { Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
+import { BLOB_BYTES, BODY_BYTES } from '../faults/restarted.js';
 import {
   BASE,
   IN_DEFAULT,
@@ -23,10 +24,6 @@ const SECRETS = path('secrets', 'default');
 const JOBS = path('jobs', 'default');
 const BLOBS = path('blobs', 'default');
 const SANDBOXES = path('sandboxes', 'default');
-
-/** As the service of these tests is set: one byte more is too much. */
-export const BODY_BYTES = 2 ** 17;
-export const BLOB_BYTES = 2 ** 20;
 
 export type Raise = (service: Running, client: Client) => Promise<Answer>;
 

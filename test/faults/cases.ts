@@ -1,9 +1,11 @@
 /** The table of requests that are wrong, and what each is answered. */
 import { API_VERSION, objectOf, path, type Ask } from '../e2e/client.js';
 
-export const COLLECTION = path('serviceaccounts', 'default');
-export const SECRETS = path('secrets', 'default');
-export const JOBS = path('jobs', 'default');
+/** Nobody else writes there. */
+export const PROJECT = 'malformed';
+export const COLLECTION = path('serviceaccounts', PROJECT);
+export const SECRETS = path('secrets', PROJECT);
+export const JOBS = path('jobs', PROJECT);
 
 export interface Case {
   readonly name: string;

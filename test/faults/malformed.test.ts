@@ -2,15 +2,20 @@
 import test from 'ava';
 import { request as httpRequest } from 'node:http';
 import { listAt, numberAt, objectOf, textAt } from '../e2e/client.js';
-import { CASES, COLLECTION, JOBS, SECRETS } from './cases.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import { CASES, COLLECTION, JOBS, PROJECT, SECRETS } from './cases.js';
+import type { Running } from '../e2e/running.js';
+import { shareRestarted, type Restarted } from './restarted.js';
 
+let shared: Restarted | undefined;
 let service: Running;
 test.before(async () => {
-  service = await startRunning(undefined);
+  shared = await shareRestarted();
+  ({ service } = shared);
+  const project = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: PROJECT } };
+  await service.client().post('/api/v1/namespaces', project);
   await service.client().post(COLLECTION, objectOf('ServiceAccount', 'there', { description: 'as it was' }));
 });
-test.after.always(async () => service?.close());
+test.after.always(() => shared?.close());
 
 for (const { name, method = 'POST', to = COLLECTION, ask = {}, status, reason } of CASES) {
   test.serial(`${method} with ${name} answers a clear Status`, async (t) => {

@@ -2,15 +2,16 @@
 import test from 'ava';
 import { Client as Database } from 'pg';
 import { objectOf, path, textAt, valueAt } from '../e2e/client.js';
-import { startRunning } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
+import { shareRestarted } from './restarted.js';
 
 const SECRETS = path('secrets', 'default');
 
 test.serial(
   'an actor that crashes again and again is parked, its neighbours go on, and an operator restarts it',
   async (t) => {
-    const service = await startRunning(t);
+    const { service, close } = await shareRestarted();
+    t.teardown(close);
     const made = await service.client().post(SECRETS, objectOf('Secret', 'sick', { stringData: { A: '1' } }));
     t.is(made.status, 201);
     t.is((await service.client().post(SECRETS, objectOf('Secret', 'well', { stringData: { A: '1' } }))).status, 201);

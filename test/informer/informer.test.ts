@@ -14,8 +14,9 @@ import {
 import test, { type ExecutionContext } from 'ava';
 import { Client as Database } from 'pg';
 import { type Client, listAt, numberAt, objectOf, parsed, path, textAt } from '../e2e/client.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import type { Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
+import { shareRestarted, type Restarted } from '../faults/restarted.js';
 
 interface Account extends KubernetesObject {
   readonly spec?: { readonly description?: string };
@@ -28,6 +29,14 @@ const NOISE_WRITES = 120;
 const NOISE_BYTES = 200 * 1024;
 const COLLECTION = path('serviceaccounts', 'default');
 
+let shared: Restarted | undefined;
+let service: Running;
+test.before(async () => {
+  shared = await shareRestarted();
+  ({ service } = shared);
+});
+test.after.always(() => shared?.close());
+
 interface Followed {
   readonly informer: Informer<Account> & ObjectCache<Account>;
   /** Events of the informer, as `add a`. */
@@ -36,7 +45,7 @@ interface Followed {
 }
 
 /** An informer as its documentation shows one: started again a little after each error. */
-async function follow(t: ExecutionContext, service: Running, watchSeconds: number): Promise<Followed> {
+async function follow(t: ExecutionContext, watchSeconds: number): Promise<Followed> {
   const config = new KubeConfig();
   config.loadFromFile(service.kubeconfig);
   let lists = 0;
@@ -85,8 +94,7 @@ async function inStep(client: Client, informer: ObjectCache<Account>): Promise<v
 const account = (name: string, description = 'x'): unknown => objectOf('ServiceAccount', name, { description });
 
 test.serial('an informer stays in step through SIGKILL and restart', async (t) => {
-  const service = await startRunning(t);
-  const { informer, events } = await follow(t, service, 300);
+  const { informer, events } = await follow(t, 300);
   await service.client().post(COLLECTION, account('before'));
   await service.client().post(COLLECTION, account('goes'));
   await inStep(service.client(), informer);
@@ -104,9 +112,8 @@ test.serial('an informer stays in step through SIGKILL and restart', async (t) =
 });
 
 test.serial('an informer stays in step when what it would resume from is compacted away', async (t) => {
-  const service = await startRunning(t, { env: { TROUPE_WATCH_HISTORY_SECONDS: '10' } });
   const client = service.client();
-  const { informer, lists } = await follow(t, service, 2);
+  const { informer, lists } = await follow(t, 2);
   const made = await client.post(COLLECTION, account('old'));
   await inStep(client, informer);
   const before = lists();

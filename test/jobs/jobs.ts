@@ -10,6 +10,9 @@ import { openWatcher, type Watcher } from '../e2e/watcher.js';
 export const JOBS = path('jobs', 'default');
 export const ATTEMPTS = path('attempts', 'default');
 
+/** The operator of the shared service allows this one address of all that is not the public internet (`network.test.ts`). */
+export const ALLOWED = '127.0.0.5';
+
 /** So small that many run at once on two CPUs. */
 export const SMALL = { cpu: '20m', memory: '64Mi', disk: '16Mi' } as const;
 
@@ -59,7 +62,12 @@ export function outcomeOf(job: unknown): string {
 
 /** Without a setup the service is shared with other test files. */
 export async function openJobs(setup?: Setup): Promise<Jobs> {
-  const service = await (setup === undefined ? shareRunning(undefined) : startRunning(undefined, setup));
+  if (setup !== undefined) return jobsAt(await startRunning(undefined, setup));
+  return jobsAt(await shareRunning(undefined, { env: { TROUPE_EGRESS_ALLOW: `${ALLOWED}/32` } }));
+}
+
+/** Closes the service when it is closed. */
+export async function jobsAt(service: Running): Promise<Jobs> {
   const client = (): Client => service.client();
   const watcher = await openWatcher(client, JOBS);
 

@@ -1,9 +1,10 @@
-/** Places and their loss: a full machine, and a runner that dies with all its work. One service each: they disturb others. */
+/** Places and their loss: a full machine, each with a service of its own, and a runner that dies with all its work. */
 import test from 'ava';
 import { client as clientOf, type Client, listAt, numberAt, objectOf, textAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
 import { until } from '../e2e/until.js';
-import { JOBS, openJobs, outcomeOf, phaseOf, sh, SMALL, attemptLines, type Jobs } from './jobs.js';
+import { shareKilled } from '../sandboxes/killed.js';
+import { JOBS, jobsAt, openJobs, outcomeOf, phaseOf, sh, SMALL, attemptLines, type Jobs } from './jobs.js';
 
 async function opened(t: { teardown(release: () => Promise<void>): void }, env: Record<string, string>): Promise<Jobs> {
   const jobs = await openJobs({ env });
@@ -86,37 +87,41 @@ async function runnerOf(jobs: Jobs): Promise<number> {
   throw new Error('there is no runner');
 }
 
-test('a SIGKILLed runner is lost capacity: its Attempts are replaced at the next epoch, and the Job succeeds', async (t) => {
-  const jobs = await opened(t, {});
-  const command = sh('echo begin $SVC_EPOCH; if [ $SVC_EPOCH = 1 ]; then exec sleep 600; fi; echo end');
-  await jobs.post('bereft', { command, completions: 3, parallelism: 3 });
-  await jobs.post('resigned', { command: ['sleep', '600'], recovery: { onInterruption: 'Fail' } });
-  await jobs.run('before', { command: ['echo', 'kept'] });
-  await jobs.once('resigned', 'runs', (job) => phaseOf(job) === 'Running');
-  await until(
-    'all run',
-    async () => (await jobs.attempts('bereft')).filter(({ phase }) => phase === 'Running').length === 3,
-    60_000,
-  );
+test.serial(
+  'a SIGKILLed runner is lost capacity: its Attempts are replaced at the next epoch, and the Job succeeds',
+  async (t) => {
+    const jobs = await jobsAt(await shareKilled());
+    t.teardown(() => jobs.close());
+    const command = sh('echo begin $SVC_EPOCH; if [ $SVC_EPOCH = 1 ]; then exec sleep 600; fi; echo end');
+    await jobs.post('bereft', { command, completions: 3, parallelism: 3 });
+    await jobs.post('resigned', { command: ['sleep', '600'], recovery: { onInterruption: 'Fail' } });
+    await jobs.run('before', { command: ['echo', 'kept'] });
+    await jobs.once('resigned', 'runs', (job) => phaseOf(job) === 'Running');
+    await until(
+      'all run',
+      async () => (await jobs.attempts('bereft')).filter(({ phase }) => phase === 'Running').length === 3,
+      60_000,
+    );
 
-  process.kill(await runnerOf(jobs), 'SIGKILL');
+    process.kill(await runnerOf(jobs), 'SIGKILL');
 
-  const job = await jobs.ended('bereft');
-  t.is(outcomeOf(job), 'Succeeded Completed');
-  t.is(numberAt(job, 'status', 'failed'), 0, 'lost capacity is nobody’s failure');
-  t.deepEqual(attemptLines(await jobs.attempts('bereft')), [
-    '0.1 Failed NodeLost',
-    '0.2 Succeeded Completed',
-    '1.1 Failed NodeLost',
-    '1.2 Succeeded Completed',
-    '2.1 Failed NodeLost',
-    '2.2 Succeeded Completed',
-  ]);
-  const [first, second] = await jobs.attempts('bereft');
-  t.is(textAt(first?.body, 'status', 'supersededBy'), second?.name ?? '');
-  t.regex(await jobs.log('bereft', 'index=0&epoch=1'), /^begin 1\n.*runner died/);
-  t.is(await jobs.log('bereft', 'index=0'), 'begin 2\nend\n');
-  t.is(await jobs.log('before'), 'kept\n', 'logs of finished work outlive the runner');
-  t.is(outcomeOf(await jobs.ended('resigned')), 'Failed NodeLost');
-  t.is(outcomeOf(await jobs.run('after', { command: ['true'] })), 'Succeeded Completed');
-});
+    const job = await jobs.ended('bereft');
+    t.is(outcomeOf(job), 'Succeeded Completed');
+    t.is(numberAt(job, 'status', 'failed'), 0, 'lost capacity is nobody’s failure');
+    t.deepEqual(attemptLines(await jobs.attempts('bereft')), [
+      '0.1 Failed NodeLost',
+      '0.2 Succeeded Completed',
+      '1.1 Failed NodeLost',
+      '1.2 Succeeded Completed',
+      '2.1 Failed NodeLost',
+      '2.2 Succeeded Completed',
+    ]);
+    const [first, second] = await jobs.attempts('bereft');
+    t.is(textAt(first?.body, 'status', 'supersededBy'), second?.name ?? '');
+    t.regex(await jobs.log('bereft', 'index=0&epoch=1'), /^begin 1\n.*runner died/);
+    t.is(await jobs.log('bereft', 'index=0'), 'begin 2\nend\n');
+    t.is(await jobs.log('before'), 'kept\n', 'logs of finished work outlive the runner');
+    t.is(outcomeOf(await jobs.ended('resigned')), 'Failed NodeLost');
+    t.is(outcomeOf(await jobs.run('after', { command: ['true'] })), 'Succeeded Completed');
+  },
+);

@@ -8,10 +8,7 @@ import { processesOn } from '../e2e/processes.js';
 import { until } from '../e2e/until.js';
 import { descendants, text } from '../support/proc.js';
 import { findProgram } from '../../src/engines/compute/shared/find-program.js';
-import { openJobs, outcomeOf, sh, type Jobs } from './jobs.js';
-
-/** The operator allows this one address of all that is not the public internet. */
-const ALLOWED = '127.0.0.5';
+import { ALLOWED, openJobs, outcomeOf, sh, type Jobs } from './jobs.js';
 
 let jobs: Jobs;
 let told = 'wait';
@@ -24,7 +21,7 @@ const alone = findProgram('curl') === undefined ? test.skip : test.serial;
 test.before(async () => {
   web.listen(0, ALLOWED);
   await once(web, 'listening');
-  jobs = await openJobs({ env: { TROUPE_EGRESS_ALLOW: `${ALLOWED}/32` } });
+  jobs = await openJobs();
 });
 test.after.always(async () => {
   web.close();
@@ -73,6 +70,7 @@ curl(
   },
 );
 
+// First, and alone: the programs of other tests reach nothing meanwhile.
 alone('the proxy dies and no box with it: it is started again, and boxes reach what they may through it', async (t) => {
   const at = `${ALLOWED}:${(web.address() as AddressInfo).port}`;
   await jobs.post('outlives', {

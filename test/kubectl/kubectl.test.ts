@@ -5,23 +5,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { API_VERSION, parsed, path, textAt } from '../e2e/client.js';
 import { kubectlWith, missingKubectl, type Kubectl, type Result } from '../e2e/kubectl.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import type { Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
+import { shareWithWork, type WithWork } from './with-work.js';
 
 const missing = missingKubectl();
 const kube = missing === undefined ? test.serial : test.serial.skip;
 const title = (name: string): string => (missing === undefined ? name : `${name} (${missing})`);
 
+let shared: WithWork | undefined;
 let service: Running;
 let kubectl: Kubectl;
 
 test.before(async () => {
   if (missing !== undefined) return;
-  service = await startRunning(undefined);
+  shared = await shareWithWork();
+  ({ service } = shared);
   kubectl = kubectlWith(service.kubeconfig);
 });
 
-test.after.always(async () => service?.close());
+test.after.always(() => shared?.close());
 
 function account(name: string, more: { labels?: Record<string, string>; description?: string } = {}): string {
   const spec = { description: more.description ?? 'made by a test' };

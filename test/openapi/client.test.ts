@@ -6,11 +6,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { startRunning } from '../e2e/running.js';
+import { shareRestarted } from '../faults/restarted.js';
 import { openTestApi } from '../http/support/test-api.js';
 import { at, json } from '../http/support/json.js';
 import { compile, generateTypes } from './generator.js';
-import { RIGHT, WRONG, wrongProgram } from './programs.js';
+import { PROJECT, RIGHT, WRONG, wrongProgram } from './programs.js';
 
 type Document = Parameters<typeof SwaggerParser.validate>[0];
 
@@ -57,7 +57,10 @@ test('every operation has an id, words and a tag, and says the schema of what it
 
 test('a generated TypeScript client compiles strictly, works, and refuses what the service would refuse', async (t) => {
   t.timeout(120_000);
-  const service = await startRunning(t);
+  const { service, close } = await shareRestarted();
+  t.teardown(close);
+  const project = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: PROJECT } };
+  t.is((await service.client().post('/api/v1/namespaces', project)).status, 201);
   const directory = await temporary(t);
   await generateTypes(Object(await json(fetch(`${service.url}/openapi.json`))), directory);
 

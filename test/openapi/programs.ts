@@ -1,5 +1,8 @@
 /** The programs that are compiled against generated types: a typed client of twenty lines, and what is done with it. */
 
+/** Where the programs work; nobody else does. */
+export const PROJECT = 'typed-client';
+
 /** `call(method, path, …)`: paths, parameters, bodies and answers are those of the document. */
 const CLIENT = `
 import type { components, paths } from './api.js';
@@ -41,7 +44,7 @@ declare const process: { readonly env: Readonly<Record<string, string>> };
 const SERVICE = { url: process.env['SERVICE_URL'] ?? '', key: process.env['SERVICE_KEY'] ?? '' };
 const JOBS = '/apis/svc.dev/v1/namespaces/{namespace}/jobs';
 const SANDBOXES = '/apis/svc.dev/v1/namespaces/{namespace}/sandboxes';
-const here = { namespace: 'default' };
+const here = { namespace: '${PROJECT}' };
 `;
 
 /** Does what clients do, and prints what it read. */

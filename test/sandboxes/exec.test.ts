@@ -6,21 +6,16 @@ import test from 'ava';
 import { listAt, objectOf, numberAt, path, textAt, type Answer } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 import { SMALL } from '../jobs/jobs.js';
-import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
+import { SANDBOXES, shareSandboxes, type Sandboxes } from './sandboxes.js';
 
 let boxes: Sandboxes;
 
 test.before(async (t) => {
   t.timeout(120_000);
-  const releases: (() => Promise<void>)[] = [];
-  boxes = await openSandboxes({ teardown: (release) => void releases.push(release) });
-  closing = releases;
+  boxes = await shareSandboxes();
 });
 
-let closing: (() => Promise<void>)[] = [];
-test.after.always(async () => {
-  for (const release of closing) await release();
-});
+test.after.always(() => boxes?.service.close());
 
 function exec(name: string, script: string, more: object = {}, query = ''): Promise<Answer> {
   return boxes.client().post(`${SANDBOXES}/${name}/exec${query}`, { command: ['sh', '-c', script], ...more });

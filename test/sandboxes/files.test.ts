@@ -7,27 +7,22 @@ import * as tar from 'tar-stream';
 import { listAt, numberAt, objectOf, path, textAt, valueAt, type Answer } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 import { archiveOf, brokenDownload, parsed } from './files-support.js';
-import { condition, openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
+import { condition, SANDBOXES, shareSandboxes, type Sandboxes } from './sandboxes.js';
 
 const BOX = 'files';
 /** Of the disk inside, bytes. */
 const DISK = 64 * 1024 * 1024;
 
 let boxes: Sandboxes;
-let closing: (() => Promise<void>)[] = [];
 
 test.before(async (t) => {
   t.timeout(120_000);
-  const releases: (() => Promise<void>)[] = [];
-  boxes = await openSandboxes({ teardown: (release) => void releases.push(release) });
-  closing = releases;
+  boxes = await shareSandboxes();
   await boxes.post(BOX, { resources: { cpu: '1', memory: '256Mi', disk: '64Mi' } });
   await boxes.phase(BOX, 'Running');
 });
 
-test.after.always(async () => {
-  for (const release of closing) await release();
-});
+test.after.always(() => boxes?.service.close());
 
 interface Ask {
   readonly method?: string;
@@ -444,9 +439,9 @@ test('a download is cut, and never ended as if it were whole, when its file chan
 test('a Workspace has files by the same routes, with refusals of its own', async (t) => {
   const workspaces = path('workspaces', 'default');
   const spec = { ephemeral: true, resources: { cpu: '100m', memory: '64Mi', disk: '64Mi' } };
-  const made = await boxes.client().post(workspaces, objectOf('Workspace', 'desk', spec));
+  const made = await boxes.client().post(workspaces, objectOf('Workspace', 'drawer', spec));
   t.is(made.status, 201, made.text);
-  const at = `${workspaces}/desk/files?path=/home/svc/notes&wait=30s`;
+  const at = `${workspaces}/drawer/files?path=/home/svc/notes&wait=30s`;
   const written = await boxes.client().ask('PUT', at, { raw: 'note', contentType: 'application/octet-stream' });
   t.is(written.status, 200, written.text);
   t.is((await boxes.client().get(at)).text, 'note');
@@ -464,7 +459,8 @@ test('a listing of more than 10,000 is cut, and says so', async (t) => {
   t.is(listAt(listing, 'items').length, 10_000);
 });
 
-test('what cannot be saved at a stop stays where it is, and is saved when it can be', async (t) => {
+// Alone: meanwhile nothing else is saved either.
+test.serial('what cannot be saved at a stop stays where it is, and is saved when it can be', async (t) => {
   const usage = async (bytes: number): Promise<void> => {
     const database = new Database({ connectionString: boxes.service.databaseUrl });
     await database.connect();

@@ -3,15 +3,13 @@ import test from 'ava';
 import { listAt, numberAt, objectOf, path, textAt, valueAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 import { sh } from '../jobs/jobs.js';
-import { condition, NOTES, openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
+import { condition, NOTES, SANDBOXES, shareSandboxes, type Sandboxes } from './sandboxes.js';
 
 let boxes: Sandboxes;
 test.before(async () => {
-  boxes = await openSandboxes(undefined);
+  boxes = await shareSandboxes();
 });
-test.after.always(async () => {
-  await boxes.service.close();
-});
+test.after.always(() => boxes?.service.close());
 
 test('A Sandbox runs, stops with its files saved, starts again with them at the next epoch, and leaves nothing', async (t) => {
   await boxes.post('keeps', { command: NOTES });
@@ -45,7 +43,7 @@ test('A Sandbox runs, stops with its files saved, starts again with them at the 
 
   t.is((await boxes.client().remove(`${SANDBOXES}/keeps`)).status, 200);
   await boxes.gone('keeps');
-  const events = await boxes.client().get(`${path('events', 'default')}?limit=500`);
+  const events = await boxes.client().get(`${path('events', 'default')}?limit=500&object=Sandbox%2Fkeeps`);
   const told = listAt(events.body, 'items')
     .filter((event) => textAt(event, 'regarding', 'name') === 'keeps' || JSON.stringify(event).includes('"keeps"'))
     .map((event) => textAt(event, 'reason'));

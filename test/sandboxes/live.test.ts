@@ -1,28 +1,38 @@
 /**
- * What is alive inside a Sandbox, from outside, against a whole service: a terminal, detached processes, ports. One service and two
- * Sandboxes for all of it; the tests run one after another.
+ * What is alive inside a Sandbox, from outside, against a whole service: a terminal, detached processes, ports. One Sandbox for all of it; the
+ * tests run one after another.
  */
 import { request } from 'node:http';
 import { connect as connectTls } from 'node:tls';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
 import { listAt, numberAt, objectOf, path, textAt, valueAt, type Answer } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
-import { openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
+import { shareKilled } from './killed.js';
+import { SANDBOXES, sandboxesAt, type Sandboxes } from './sandboxes.js';
 
 let boxes: Sandboxes;
-const closing: (() => Promise<void>)[] = [];
+let begun: Promise<unknown> | undefined;
 
 test.before(async (t) => {
   t.timeout(120_000);
-  boxes = await openSandboxes({ teardown: (release) => void closing.push(release) });
+  boxes = sandboxesAt(await shareKilled());
+});
+test.after.always(() => boxes?.service.close());
+
+async function make(): Promise<void> {
   // More than other tests give: on a fiftieth of a core each answer of a port takes a tenth of a second.
   await boxes.post('box', { resources: { cpu: '500m', memory: '256Mi', disk: '64Mi' } });
   await boxes.phase('box', 'Running');
-});
-test.after.always(async () => {
-  for (const release of closing) await release();
-});
+}
+
+function withBox(title: string, body: (t: ExecutionContext) => Promise<void>): void {
+  test.serial(title, async (t) => {
+    begun ??= make();
+    await begun;
+    await body(t);
+  });
+}
 
 function bearer(): { readonly authorization: string } {
   return { authorization: `Bearer ${boxes.client().key}` };
@@ -67,7 +77,7 @@ function sh(script: string): string {
   return ['sh', '-c', script].map((word) => `command=${encodeURIComponent(word)}`).join('&');
 }
 
-test.serial('a terminal is one: it has a size, echoes, takes Ctrl-C, and its close has the exit code', async (t) => {
+withBox('a terminal is one: it has a size, echoes, takes Ctrl-C, and its close has the exit code', async (t) => {
   const shell = await terminal('box', '?cols=100&rows=30&command=/bin/sh');
   shell.type('stty size; tty; echo $TERM\n');
   await shell.until(/30 100\r\n\/dev\/\S+\r\nxterm-256color\r\n/);
@@ -87,7 +97,7 @@ test.serial('a terminal is one: it has a size, echoes, takes Ctrl-C, and its clo
   t.is((await login.closed).code, 1000);
 });
 
-test.serial('a terminal floods no one, and its program ends with its connection', async (t) => {
+withBox('a terminal floods no one, and its program ends with its connection', async (t) => {
   const shell = await terminal('box', `?${sh('echo $$ > /tmp/pid; exec yes')}`);
   await shell.until(/y\r\ny\r\n/);
   shell.socket.pause();
@@ -123,7 +133,7 @@ function frames(text: string): readonly unknown[] {
     .map((line): unknown => JSON.parse(line));
 }
 
-test.serial('a detached process takes input, is read while it runs and after, and can be signalled', async (t) => {
+withBox('a detached process takes input, is read while it runs and after, and can be signalled', async (t) => {
   const at = `${SANDBOXES}/box/processes`;
   const client = boxes.client();
   const id = await start('box', 'echo "$MORE"; while read -r line; do echo "got $line"; done; echo over >&2; exit 5', {
@@ -202,54 +212,51 @@ while (my $client = $server->accept) {
   exit;
 }`;
 
-test.serial(
-  'a port inside answers HTTP and whatever it upgrades to, and one that nobody listens on says so',
-  async (t) => {
-    const client = boxes.client();
-    const at = `${SANDBOXES}/box`;
-    const refused = await client.get(`${at}/ports/8000/`);
-    t.is(refused.status, 503, refused.text);
-    t.regex(textAt(refused.body, 'message'), /port 8000/);
-    const started = await client.post(`${at}/processes`, { command: ['perl', '-e', SERVER] });
-    t.is(started.status, 201, started.text);
-    const answer = await until('it answers', async () => {
-      const got = await client.ask('POST', `${at}/ports/8000/a%2Fb?c=d`, { raw: 'sent', contentType: 'text/plain' });
-      return got.status === 200 ? got : undefined;
-    });
-    t.regex(answer.text, /^POST \/a%2Fb\?c=d HTTP\/1.1\r\n[^]*\r\n\r\nsent$/);
-    t.notRegex(answer.text, /authorization/i);
-    t.is((await client.get(`${at}/ports/8000/big`)).text.length, 4 * 1024 * 1024);
-    const many = await Promise.all(Array.from({ length: 8 }, () => client.get(`${at}/ports/8000/`)));
-    t.true(many.every(({ status }) => status === 200));
+withBox('a port inside answers HTTP and whatever it upgrades to, and one that nobody listens on says so', async (t) => {
+  const client = boxes.client();
+  const at = `${SANDBOXES}/box`;
+  const refused = await client.get(`${at}/ports/8000/`);
+  t.is(refused.status, 503, refused.text);
+  t.regex(textAt(refused.body, 'message'), /port 8000/);
+  const started = await client.post(`${at}/processes`, { command: ['perl', '-e', SERVER] });
+  t.is(started.status, 201, started.text);
+  const answer = await until('it answers', async () => {
+    const got = await client.ask('POST', `${at}/ports/8000/a%2Fb?c=d`, { raw: 'sent', contentType: 'text/plain' });
+    return got.status === 200 ? got : undefined;
+  });
+  t.regex(answer.text, /^POST \/a%2Fb\?c=d HTTP\/1.1\r\n[^]*\r\n\r\nsent$/);
+  t.notRegex(answer.text, /authorization/i);
+  t.is((await client.get(`${at}/ports/8000/big`)).text.length, 4 * 1024 * 1024);
+  const many = await Promise.all(Array.from({ length: 8 }, () => client.get(`${at}/ports/8000/`)));
+  t.true(many.every(({ status }) => status === 200));
 
-    const { hostname, port } = new URL(boxes.service.tlsUrl);
-    const socket = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false });
-    let said = '';
-    socket.on('data', (data: Buffer) => (said += data.toString()));
-    const head = [
-      `GET ${at}/ports/8000/ws HTTP/1.1`,
-      'Host: test',
-      `Authorization: ${bearer().authorization}`,
-      'Connection: Upgrade',
-      'Upgrade: echo',
-    ];
-    socket.write(`${head.join('\r\n')}\r\n\r\n`);
-    await until('it is upgraded', () => said.startsWith('HTTP/1.1 101 '));
-    socket.write('over TLS, too');
-    await until('it echoes', () => said.endsWith('over TLS, too'));
-    socket.destroy();
+  const { hostname, port } = new URL(boxes.service.tlsUrl);
+  const socket = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false });
+  let said = '';
+  socket.on('data', (data: Buffer) => (said += data.toString()));
+  const head = [
+    `GET ${at}/ports/8000/ws HTTP/1.1`,
+    'Host: test',
+    `Authorization: ${bearer().authorization}`,
+    'Connection: Upgrade',
+    'Upgrade: echo',
+  ];
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  await until('it is upgraded', () => said.startsWith('HTTP/1.1 101 '));
+  socket.write('over TLS, too');
+  await until('it echoes', () => said.endsWith('over TLS, too'));
+  socket.destroy();
 
-    // A client of HTTP/2 asks with its first request; over TLS, too, it is served as if it had not.
-    const plain = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false });
-    let version = '';
-    plain.on('data', (data: Buffer) => (version += data.toString()));
-    plain.write('GET /version HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
-    await until('it is answered', () => version.startsWith('HTTP/1.1 200 ') && version.includes('gitVersion'));
-    plain.destroy();
-  },
-);
+  // A client of HTTP/2 asks with its first request; over TLS, too, it is served as if it had not.
+  const plain = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false });
+  let version = '';
+  plain.on('data', (data: Buffer) => (version += data.toString()));
+  plain.write('GET /version HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
+  await until('it is answered', () => version.startsWith('HTTP/1.1 200 ') && version.includes('gitVersion'));
+  plain.destroy();
+});
 
-test.serial(
+withBox(
   'a detached process goes on over a death of the service, keeps the Sandbox busy, and ends with its epoch',
   async (t) => {
     const client = (): ReturnType<Sandboxes['client']> => boxes.client();
@@ -286,7 +293,7 @@ test.serial(
   },
 );
 
-test.serial('what a killed service has left of an upload is neither listed nor packed nor saved', async (t) => {
+withBox('what a killed service has left of an upload is neither listed nor packed nor saved', async (t) => {
   const inside = async (script: string): Promise<string> =>
     textAt((await boxes.client().post(`${SANDBOXES}/box/exec`, { command: ['sh', '-c', script] })).body, 'stdout');
   const read = (route: string): Promise<Answer> => boxes.client().get(`${SANDBOXES}/box/${route}path=/workspace/up`);
@@ -324,7 +331,7 @@ test.serial('what a killed service has left of an upload is neither listed nor p
   t.is(await inside('ls -A /workspace/up'), '.svc-upload-mine\n');
 });
 
-test.serial('a key that is deleted ends its terminal, and nothing that is typed afterwards runs', async (t) => {
+withBox('a key that is deleted ends its terminal, and nothing that is typed afterwards runs', async (t) => {
   const owner = boxes.client();
   const made = await owner.post(path('apikeys', ''), objectOf('APIKey', 'passing', {}));
   const shell = await terminal('box', '?command=/bin/sh', {
@@ -339,7 +346,7 @@ test.serial('a key that is deleted ends its terminal, and nothing that is typed 
   t.false(textAt(looked.body, 'stdout').includes('afterwards'), looked.text);
 });
 
-test.serial('metrics tell the work, the machine and the process, in base units', async (t) => {
+withBox('metrics tell the work, the machine and the process, in base units', async (t) => {
   const at = new URL('/metrics', boxes.service.url);
   const names = [
     /^troupe_attempt_queue_seconds_count\{owner="Sandbox"\} [1-9]/m,
@@ -366,4 +373,7 @@ test.serial('metrics tell the work, the machine and the process, in base units',
     },
     40_000,
   );
+  // Of those who share the service none is to meet it.
+  await boxes.client().remove(`${SANDBOXES}/box`);
+  await boxes.gone('box');
 });

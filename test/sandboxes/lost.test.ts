@@ -1,4 +1,4 @@
-/** Sandboxes and what dies under them: the service, and the runner. One service: nobody else may be disturbed. */
+/** Sandboxes and what dies under them: the service, and the runner. */
 import test from 'ava';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
@@ -6,7 +6,10 @@ import { Client as Database } from 'pg';
 import { numberAt, parsed, textAt } from '../e2e/client.js';
 import { until } from '../e2e/until.js';
 import { text } from '../support/proc.js';
-import { condition, NOTES, openSandboxes, SANDBOXES, type Sandboxes } from './sandboxes.js';
+import { shareKilled } from './killed.js';
+import { condition, NOTES, SANDBOXES, sandboxesAt, type Sandboxes } from './sandboxes.js';
+
+const BOX = 'survivor';
 
 /** Who keeps which blob: `uid digest` each. */
 function holdersOf(databaseUrl: string): () => Promise<readonly string[]> {
@@ -31,7 +34,7 @@ interface Answered {
 }
 
 /**
- * Stops the runner, and asks for all that is done inside `box` at epoch 2. Resolves when the requests with a connection of their own wait for the
+ * Stops the runner, and asks for all that is done inside the Sandbox at epoch 2. Resolves when the requests with a connection of their own wait for the
  * runner, with what will be answered.
  */
 async function askWhileSilent(
@@ -39,7 +42,7 @@ async function askWhileSilent(
   runner: number,
 ): Promise<{ readonly answers: Promise<readonly Answered[]> }> {
   const client = boxes.client();
-  const at = `${SANDBOXES}/box`;
+  const at = `${SANDBOXES}/${BOX}`;
   const handle = textAt((await client.post(`${at}/processes`, { command: ['cat'] })).body, 'id');
   // Each of the service's connections to this runner, also one that the runner has not accepted yet.
   const { runtimeDir } = JSON.parse(
@@ -92,55 +95,60 @@ async function upgrade(url: string, key: string): Promise<{ readonly status: num
   return { status: message.statusCode ?? 0, body: parsed(Buffer.concat(parts).toString()) };
 }
 
-test('A SIGKILLed service adopts what runs; a SIGKILLed runner takes its work along, and what that has written comes back at the next epoch', async (t) => {
-  const boxes = await openSandboxes(t);
-  await boxes.post('box', { command: NOTES });
-  await boxes.phase('box', 'Running', 1);
-  await boxes.said('box', 1, '1\n');
-  await boxes.patch('box', { spec: { state: 'Stopped' } });
-  await boxes.phase('box', 'Stopped');
-  await boxes.patch('box', { spec: { state: 'Running' } });
-  await boxes.phase('box', 'Running', 2);
-  await boxes.said('box', 2, '1\n2\n');
+test.serial(
+  'A SIGKILLed service adopts what runs; a SIGKILLed runner takes its work along, and what that has written comes back at the next epoch',
+  async (t) => {
+    const boxes = sandboxesAt(await shareKilled());
+    t.teardown(() => boxes.service.close());
+    const held = holdersOf(boxes.service.databaseUrl);
+    const others = new Set(await held());
+    await boxes.post(BOX, { command: NOTES });
+    await boxes.phase(BOX, 'Running', 1);
+    await boxes.said(BOX, 1, '1\n');
+    await boxes.patch(BOX, { spec: { state: 'Stopped' } });
+    await boxes.phase(BOX, 'Stopped');
+    await boxes.patch(BOX, { spec: { state: 'Running' } });
+    await boxes.phase(BOX, 'Running', 2);
+    await boxes.said(BOX, 2, '1\n2\n');
 
-  await boxes.service.kill();
-  await boxes.service.start();
-  await boxes.phase('box', 'Running', 2);
-  t.is((await boxes.attempts('box')).length, 2, 'it runs on, and nothing was begun anew');
+    await boxes.service.kill();
+    await boxes.service.start();
+    await boxes.phase(BOX, 'Running', 2);
+    t.is((await boxes.attempts(BOX)).length, 2, 'it runs on, and nothing was begun anew');
 
-  const runner = await boxes.runner();
-  const { answers } = await askWhileSilent(boxes, runner);
-  process.kill(runner, 'SIGKILL');
-  for (const { name, status, body } of await answers) {
-    t.true(status === 503 || status === 409, `${name} is answered ${status} ${JSON.stringify(body)}`);
-    t.regex(textAt(body, 'reason'), /^(?:Unavailable|Sandbox(?:NotRunning|Starting))$/, name);
-  }
-  const back = await boxes.phase('box', 'Running', 3);
-  t.is(await boxes.said('box', 3, '1\n2\n3\n'), '1\n2\n3\n', 'the machine still had what epoch 2 wrote');
-  t.is(condition(back, 'StateSaved'), 'True Saved');
-  const [, second, third] = await boxes.attempts('box');
-  t.is(textAt(second, 'status', 'reason'), 'NodeLost');
-  t.is(textAt(second, 'status', 'supersededBy'), textAt(third, 'metadata', 'name'));
-  t.true(
-    Date.parse(textAt(second, 'status', 'timings', 'deletionProvenTime')) <=
-      Date.parse(textAt(third, 'status', 'timings', 'queuedTime')),
-    'no successor before the proof',
-  );
+    const runner = await boxes.runner();
+    const { answers } = await askWhileSilent(boxes, runner);
+    process.kill(runner, 'SIGKILL');
+    for (const { name, status, body } of await answers) {
+      t.true(status === 503 || status === 409, `${name} is answered ${status} ${JSON.stringify(body)}`);
+      t.regex(textAt(body, 'reason'), /^(?:Unavailable|Sandbox(?:NotRunning|Starting))$/, name);
+    }
+    const back = await boxes.phase(BOX, 'Running', 3);
+    t.is(await boxes.said(BOX, 3, '1\n2\n3\n'), '1\n2\n3\n', 'the machine still had what epoch 2 wrote');
+    t.is(condition(back, 'StateSaved'), 'True Saved');
+    const [, second, third] = await boxes.attempts(BOX);
+    t.is(textAt(second, 'status', 'reason'), 'NodeLost');
+    t.is(textAt(second, 'status', 'supersededBy'), textAt(third, 'metadata', 'name'));
+    t.true(
+      Date.parse(textAt(second, 'status', 'timings', 'deletionProvenTime')) <=
+        Date.parse(textAt(third, 'status', 'timings', 'queuedTime')),
+      'no successor before the proof',
+    );
 
-  // In the middle of a stop.
-  await boxes.patch('box', { spec: { state: 'Stopped' } });
-  await boxes.service.kill();
-  await boxes.service.start();
-  const stopped = await boxes.phase('box', 'Stopped');
-  t.is(condition(stopped, 'StateSaved'), 'True Saved');
-  const held = holdersOf(boxes.service.databaseUrl);
-  const digest = textAt(stopped, 'status', 'snapshot', 'digest');
-  await until('the last snapshot is all that is kept, and by the Sandbox', async () => {
-    const rows = await held();
-    return rows.length === 1 && rows[0] === `${textAt(stopped, 'metadata', 'uid')} ${digest}`;
-  });
-  await boxes.patch('box', { spec: { state: 'Running' } });
-  await boxes.phase('box', 'Running', 4);
-  t.is(await boxes.said('box', 4, '1\n2\n3\n4\n'), '1\n2\n3\n4\n');
-  t.is(numberAt(await boxes.get('box'), 'status', 'attempt', 'epoch'), 4);
-});
+    // In the middle of a stop.
+    await boxes.patch(BOX, { spec: { state: 'Stopped' } });
+    await boxes.service.kill();
+    await boxes.service.start();
+    const stopped = await boxes.phase(BOX, 'Stopped');
+    t.is(condition(stopped, 'StateSaved'), 'True Saved');
+    const digest = textAt(stopped, 'status', 'snapshot', 'digest');
+    await until('the last snapshot is all that is kept, and by the Sandbox', async () => {
+      const rows = (await held()).filter((row) => !others.has(row));
+      return rows.length === 1 && rows[0] === `${textAt(stopped, 'metadata', 'uid')} ${digest}`;
+    });
+    await boxes.patch(BOX, { spec: { state: 'Running' } });
+    await boxes.phase(BOX, 'Running', 4);
+    t.is(await boxes.said(BOX, 4, '1\n2\n3\n4\n'), '1\n2\n3\n4\n');
+    t.is(numberAt(await boxes.get(BOX), 'status', 'attempt', 'epoch'), 4);
+  },
+);

@@ -1,12 +1,22 @@
 /** What black-box tests of Sandboxes share: a service, small Sandboxes, and waiting for what they say of themselves. */
 import { type Client, listAt, numberAt, objectOf, path, textAt, valueAt } from '../e2e/client.js';
 import { processesOn } from '../e2e/processes.js';
-import { startRunning, type Running, type Setup } from '../e2e/running.js';
+import { shareRunning, startRunning, type Running, type Setup } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { sh, SMALL } from '../jobs/jobs.js';
 
 export const SANDBOXES = path('sandboxes', 'default');
 const ATTEMPTS = path('attempts', 'default');
+
+/**
+ * Of the service that test files of Sandboxes share: places for all of them at once, and what `workspaces/public-url.test.ts` is about, which is
+ * nothing to a Sandbox.
+ */
+export const WITH_OTHERS = {
+  TROUPE_NODE_CPU: '16',
+  TROUPE_PUBLIC_URL: 'https://troupe.example.com',
+  TROUPE_SSH_PORT: 'any',
+} as const;
 
 /** On a busy machine what takes a second may take many. */
 const PHASE_MS = 60_000;
@@ -36,11 +46,21 @@ export function condition(sandbox: unknown, type: string): string {
   return `${textAt(found, 'status')} ${textAt(found, 'reason')}`;
 }
 
-export async function openSandboxes(
-  t: { teardown(release: () => Promise<void>): void } | undefined,
-  setup: Setup = {},
-): Promise<Sandboxes> {
-  const service = await startRunning(t, setup);
+interface Teardown {
+  teardown(release: () => Promise<void>): void;
+}
+
+/** At a service of its own. */
+export async function openSandboxes(t: Teardown | undefined, setup: Setup = {}): Promise<Sandboxes> {
+  return sandboxesAt(await startRunning(t, setup));
+}
+
+/** At the one that test files share. */
+export async function shareSandboxes(): Promise<Sandboxes> {
+  return sandboxesAt(await shareRunning(undefined, { env: WITH_OTHERS }));
+}
+
+export function sandboxesAt(service: Running): Sandboxes {
   const client = (): Client => service.client();
   const get = async (name: string): Promise<unknown> => (await client().get(`${SANDBOXES}/${name}`)).body;
   const once: Sandboxes['once'] = async (name, what, holds) => {

@@ -4,8 +4,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client as Database } from 'pg';
 import { listAt, objectOf, path, textAt } from '../e2e/client.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import type { Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
+import { shareWithWork } from '../kubectl/with-work.js';
 
 const SECRETS = path('secrets', 'default');
 const JOBS = path('jobs', 'default');
@@ -41,7 +42,8 @@ async function hashOf(text: string): Promise<string> {
 
 test.serial('a Job sees the values of the newest version, also those that a patch did not name', async (t) => {
   t.timeout(180_000);
-  const service = await startRunning(t);
+  const { service, close } = await shareWithWork();
+  t.teardown(close);
   const client = service.client();
   const stringData = { FIRST: VALUES[0], SECOND: VALUES[1] };
   t.is((await client.post(SECRETS, objectOf('Secret', 'mounted', { stringData }))).status, 201);

@@ -8,3 +8,11 @@ export const WHOLE = process.env['TEST_EXTENT'] === 'whole';
 export function amount(variable: string, few: number, whole: number): number {
   return Number(process.env[variable] ?? (WHOLE ? whole : few));
 }
+
+/** Fewer than these find nothing. */
+const FEWEST_RUNS = 25;
+
+/** How many cases a property is tried with, of those that are tried in the whole extent. */
+export function tries(whole: number): number {
+  return WHOLE ? whole : Math.max(Math.ceil(whole / 4), Math.min(whole, FEWEST_RUNS));
+}

@@ -1,36 +1,29 @@
 /** Webhooks from the outside: a service of its own process, a receiver over https, and what passes between them. */
 import anyTest, { type TestFn } from 'ava';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Client as Database } from 'pg';
 import { listAt, numberAt, objectOf, path, textAt, type Client } from '../e2e/client.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import type { Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
-import { openReceiver, status, verify, type Hook, type Received, type Receiver } from './receiver.js';
+import { shareRestarted, type Restarted } from '../faults/restarted.js';
+import { status, verify, type Hook, type Received, type Receiver } from './receiver.js';
 import { missing } from '../engines/dialer/server.js';
 
 const test = anyTest as TestFn<{ service: Running; receiver: Receiver; client: Client }>;
 const run = missing === undefined ? test.serial : test.serial.skip;
 const ENDPOINTS = path('webhookendpoints', '');
 
-const ends: (() => unknown)[] = [];
-const whole = { teardown: (end: () => unknown) => void ends.push(end) };
+let shared: Restarted | undefined;
 
 test.before(async (t) => {
   if (missing !== undefined) return;
   t.timeout(120_000);
-  const dir = await mkdtemp(join(tmpdir(), 'troupe-webhooks-'));
-  whole.teardown(() => rm(dir, { recursive: true, force: true }));
-  const receiver = await openReceiver(whole, dir);
-  const env = { TROUPE_WEBHOOK_CA: receiver.caFile, TROUPE_WEBHOOK_ALLOW: '127.0.0.0/8', TROUPE_COMPUTE: 'off' };
-  const service = await startRunning(whole, { env });
+  shared = await shareRestarted();
+  const { service, receiver } = shared;
+  if (receiver === undefined) throw new Error('no receiver');
   t.context = { service, receiver, client: service.client() };
 });
 
-test.after.always(async () => {
-  for (const end of ends.toReversed()) await end();
-});
+test.after.always(() => shared?.close());
 
 /** A new endpoint with its secret. */
 async function make(client: Client, name: string, hook: Hook, spec: object = {}): Promise<string> {

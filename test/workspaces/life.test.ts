@@ -2,12 +2,11 @@
 import { readdirSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { listAt, numberAt, objectOf, path, textAt, valueAt, type Answer } from '../e2e/client.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import type { Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { SMALL } from '../jobs/jobs.js';
+import { shareWorkspaces } from './shared.js';
 
 const WORKSPACES = path('workspaces', 'default');
 const VOLUMES = path('volumes', 'default');
@@ -16,22 +15,11 @@ const VOLUMES = path('volumes', 'default');
 const PHASE_MS = 60_000;
 
 let service: Running;
-/** Another program on the port that is set for SSH. */
-const stranger = createServer();
 test.before(async (t) => {
   t.timeout(120_000);
-  await once(stranger.listen(0, '127.0.0.1'), 'listening');
-  service = await startRunning(undefined, { env: { TROUPE_SSH_PORT: String(strangersPort()) } });
+  service = await shareWorkspaces();
 });
-test.after.always(async () => {
-  stranger.close();
-  await service.close();
-});
-
-function strangersPort(): number {
-  const address = stranger.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
+test.after.always(() => service?.close());
 
 async function post(plural: string, kind: string, name: string, spec: object): Promise<unknown> {
   const answer = await service.client().post(path(plural, 'default'), objectOf(kind, name, spec));

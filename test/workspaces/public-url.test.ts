@@ -6,12 +6,13 @@ import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { objectOf, path, textAt, valueAt } from '../e2e/client.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import { shareRunning, type Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
+import { WITH_OTHERS } from '../sandboxes/sandboxes.js';
 import { STRICT_JUPYTER } from './programs.js';
 
-const NAME = 'troupe.example.com';
-const PUBLIC = `https://${NAME}`;
+const PUBLIC = WITH_OTHERS.TROUPE_PUBLIC_URL;
+const NAME = new URL(PUBLIC).hostname;
 const AT = path('workspaces', 'default', 'desk');
 const AT_TOOL = '/tools/bootstrap/default/desk/jupyter/';
 const PHASE_MS = 60_000;
@@ -20,7 +21,7 @@ let service: Running;
 
 test.before(async (t) => {
   t.timeout(120_000);
-  service = await startRunning(undefined, { env: { TROUPE_PUBLIC_URL: PUBLIC, TROUPE_SSH_PORT: 'any' } });
+  service = await shareRunning(undefined, { env: WITH_OTHERS });
 });
 test.after.always(() => service?.close());
 

@@ -1,4 +1,4 @@
-/** The ways into a running Workspace, on one service that is restarted once: SSH with OpenSSH's own clients, and tools in a browser. */
+/** The ways into a running Workspace, on a service that is restarted once: SSH with OpenSSH's own clients, and tools in a browser. */
 import test, { type ExecutionContext } from 'ava';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,14 +9,23 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import ssh2, { type ClientChannel } from 'ssh2';
 import { listAt, numberAt, objectOf, path, textAt } from '../e2e/client.js';
-import { freePort } from '../../src/app/free-port.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import type { Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { SMALL } from '../jobs/jobs.js';
+import { shareKilled, sshPort } from '../sandboxes/killed.js';
 import { missingSftpServer, missingSsh, openSshKit, type Ended, type SshKit } from '../ssh/ssh.js';
 
-const serial = missingSsh === undefined ? test.serial : test.serial.skip;
-const withSftp = missingSsh === undefined && missingSftpServer === undefined ? test.serial : test.serial.skip;
+type Declare = (title: string, body: (t: ExecutionContext) => Promise<void>) => void;
+
+/** With the Workspace, which the first of these tests makes. */
+const withDesk: Declare = (title, body) =>
+  test.serial(title, async (t) => {
+    begun ??= make();
+    await begun;
+    await body(t);
+  });
+const serial: Declare = missingSsh === undefined ? withDesk : test.serial.skip;
+const withSftp: Declare = missingSftpServer === undefined ? serial : test.serial.skip;
 
 const AT = path('workspaces', 'default', 'desk');
 const USER = 'desk.default@127.0.0.1';
@@ -27,26 +36,30 @@ let kit: SshKit;
 let port: number;
 /** As the status says it. */
 let hostKey: string;
+let begun: Promise<void> | undefined;
 
 test.before(async (t) => {
   t.timeout(120_000);
   if (missingSsh !== undefined) return;
   kit = await openSshKit();
-  port = await freePort();
-  service = await startRunning(undefined, { env: { TROUPE_SSH_PORT: String(port) } });
+  port = await sshPort();
+  service = await shareKilled();
+});
+test.after.always(async () => {
+  await service?.close();
+  await kit?.close();
+});
+
+async function make(): Promise<void> {
   const spec = {
     ephemeral: true,
     resources: SMALL,
     sshKeys: [await kit.publicKey('mine')],
     env: [{ name: 'PATH', value: '/home/svc/bin:/usr/bin:/bin' }],
   };
-  const made = await service.client().post(path('workspaces', 'default'), objectOf('Workspace', 'desk', spec));
-  if (made.status !== 201) throw new Error(made.text);
-});
-test.after.always(async () => {
-  await service?.close();
-  await kit?.close();
-});
+  const answer = await service.client().post(path('workspaces', 'default'), objectOf('Workspace', 'desk', spec));
+  if (answer.status !== 201) throw new Error(answer.text);
+}
 
 async function phase(wanted: string): Promise<unknown> {
   return until(

@@ -5,12 +5,13 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
 import { client, objectOf, parsed, path, textAt, valueAt } from '../e2e/client.js';
-import { startRunning, type Running } from '../e2e/running.js';
+import type { Running } from '../e2e/running.js';
 import { until } from '../e2e/until.js';
 import { BIG_FRAME, missingJupyter, STRICT_CODE_SERVER, STRICT_JUPYTER, SUBPROTOCOL } from './programs.js';
+import { shareWorkspaces } from './shared.js';
 
-const AT = path('workspaces', 'default', 'desk');
-const AT_TOOL = '/tools/bootstrap/default/desk/jupyter/';
+const AT = path('workspaces', 'default', 'bench');
+const AT_TOOL = '/tools/bootstrap/default/bench/jupyter/';
 const PHASE_MS = 60_000;
 /** A real Jupyter and its kernel need memory; the stand-in, processes at once. */
 const RESOURCES = { cpu: '500m', memory: missingJupyter === undefined ? '1Gi' : '64Mi', disk: '64Mi' };
@@ -73,14 +74,14 @@ const pidOf = ({ text }: Seen): string => text.split('\n')[0] ?? '';
 
 test.before(async (t) => {
   t.timeout(120_000);
-  service = await startRunning(undefined, { env: { TROUPE_TOOL_DOMAIN: 'localhost' } });
+  service = await shareWorkspaces();
   port = new URL(service.url).port;
   const spec = {
     ephemeral: true,
     resources: RESOURCES,
     env: [{ name: 'PATH', value: '/home/svc/bin:/usr/bin:/bin' }],
   };
-  const made = await service.client().post(path('workspaces', 'default'), objectOf('Workspace', 'desk', spec));
+  const made = await service.client().post(path('workspaces', 'default'), objectOf('Workspace', 'bench', spec));
   if (made.status !== 201) throw new Error(made.text);
   host = `${textAt(made.body, 'metadata', 'uid')}.localhost:${port}`;
   await until(
