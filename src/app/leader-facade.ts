@@ -34,6 +34,8 @@ export type LeaderState =
   /** `missing`: what the process waits for, as `/readyz` shows it. */
   { readonly state: 'Waiting'; readonly missing: string } | { readonly state: 'Leading'; readonly leader: Leader };
 
+const LEASE_OVER = 'the time of the lease is over, and Postgres has not said yet who has it';
+
 /** Kinds that say who a caller is. */
 const CREDENTIAL_KINDS = new Set(['APIKey', 'Member', 'ServiceAccount']);
 /** Kinds that say who may log in by SSH. */
@@ -61,7 +63,11 @@ export function openLeaderFacade(store: Store, blobs: Blobs): LeaderFacade {
     health: {
       active: () => now.state === 'Leading' && now.leader.holdsLease(),
       behind: () => (now.state === 'Leading' ? now.leader.behind() : []),
-      missing: () => (now.state === 'Leading' ? [] : [now.missing]),
+      missing: () => {
+        if (now.state === 'Waiting') return [now.missing];
+        // Its time may be over before it is lost: another process may be the leader already.
+        return now.leader.holdsLease() ? [] : [LEASE_OVER];
+      },
       facts: () => ({
         cluster: store.clusterId,
         compute: now.state === 'Leading' ? now.leader.engineFacts() : undefined,

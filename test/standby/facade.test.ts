@@ -6,10 +6,10 @@ import type { Blobs } from '../../storage/blobs/blobs.js';
 import type { Store } from '../../storage/open.js';
 
 /** Serves its version, and notes which credentials were used. */
-function leaderAt(version: number, used: string[] = []): Leader {
+function leaderAt(version: number, used: string[] = [], holdsLease = (): boolean => true): Leader {
   const leader: Pick<Leader, 'resources' | 'holdsLease' | 'behind' | 'onCredentialUse'> = {
     resources: { version: () => version } as Leader['resources'],
-    holdsLease: () => true,
+    holdsLease,
     behind: () => [],
     onCredentialUse: (_, uid) => void used.push(uid),
   };
@@ -43,4 +43,14 @@ test('a use of a credential is noted by the leader, and no request is refused be
   facade.onCredentialUse(key, 'noted');
   t.deepEqual(used, ['noted']);
   t.true(facade.health.active());
+});
+
+test('a leader whose lease is over is not ready, although it has not lost it yet: another may be the leader already', (t) => {
+  const facade = openLeaderFacade({} as Store, {} as Blobs);
+  let holds = true;
+  facade.set({ state: 'Leading', leader: leaderAt(1, [], () => holds) });
+  t.deepEqual(facade.health.missing(), []);
+  holds = false;
+  t.regex(facade.health.missing().join(), /the lease is over/);
+  t.false(facade.health.active());
 });
