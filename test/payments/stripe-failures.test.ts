@@ -89,15 +89,16 @@ test('a failure that Stripe keeps for the key stays open, and the key is never a
 });
 
 test('a silent Stripe ends the call when its time is over, or when the caller goes, and the request with it', async (t) => {
-  const bench = await open(t, { withinMs: 1_000 });
+  const bench = await open(t);
   const opened = await openPage(bench);
+  const hasty = bench.also({ withinMs: 1_000 });
   setFlagsFromString('--expose-gc');
   // A deadline that nothing holds would be collected, and the call never end.
   const collecting = setInterval(runInNewContext('gc') as () => void, 100);
   t.teardown(() => clearInterval(collecting));
   bench.server.fail(SESSIONS, 'Hang', 2);
   const begun = performance.now();
-  const late = await bench.processor.read(opened.purchase, opened.source, '25.00', signal());
+  const late = await hasty.read(opened.purchase, opened.source, '25.00', signal());
   t.deepEqual(late, { outcome: 'Unreachable', message: 'Stripe did not answer in time' });
   t.true(performance.now() - begun < 15_000);
   const leaving = new AbortController();
