@@ -5,12 +5,26 @@
 
 /** From the one that takes longest on. */
 const LONGEST = [
-  ...['engines/namespaces', 'together/sandboxes', 'upgrade/upgrade', 'storage/ledger-schedules', 'faults/silence'],
-  ...['engines/runner', 'together/inference-in-turn', 'together/killed', 'billing/funding', 'engines/warm-pool'],
-  ...['standby/standby', 'together/restarted', 'storage-queues/silence', 'secrets/logs', 'together/jobs'],
-  ...['ops/embedded-postgres', 'faults/packet-loss', 'faults/redis', 'crash/crash', 'together/without-work'],
-  ...['together/with-work', 'standby/adopt', 'faults/postgres', 'together/workspaces', 'together/billing'],
-  ...['faults/own-postgres', 'fuzz/fuzz', 'together/actors-2', 'together/http-2', 'together/http-3'],
+  ...['together/sandboxes', 'storage/ledger-schedules', 'engines/namespaces', 'billing/funding', 'faults/silence'],
+  ...[
+    'storage-queues/silence',
+    'together/inference-in-turn',
+    'together/actors-1',
+    'inference/process',
+    'together/killed',
+  ],
+  ...['together/engines-2', 'faults/own-postgres', 'upgrade/upgrade', 'standby/adopt', 'faults/packet-loss'],
+  ...['together/with-work', 'secrets/logs', 'together/restarted', 'ops/embedded-postgres', 'engines/runner'],
+  ...['standby/standby', 'together/without-work', 'faults/redis', 'crash/crash', 'together/jobs', 'together/storage-1'],
+  ...['together/storage-2', 'faults/postgres', 'together/workspaces', 'together/billing', 'ops/restore', 'fuzz/fuzz'],
+  ...[
+    'payments/browser',
+    'engines/warm-pool',
+    'together/http-2',
+    'together/http-3',
+    'together/http-1',
+    'together/kinds',
+  ],
 ];
 
 /** The place of a test file: `dist/test/A/B.test.js`, or the same below `dist/bundled`. */

@@ -19,7 +19,7 @@ import { openScratch } from './scratch.mjs';
 /** The run is given up when no test ends for this long; crash tests start the service many times. */
 const TEST_TIMEOUT = '8m';
 /** Files at once. More than there are cores: most of them wait, for a process, a clock or a disk. */
-const CONCURRENCY = Math.max(4, availableParallelism());
+const CONCURRENCY = Math.max(6, availableParallelism());
 /** More files than this are broken, not unlucky. */
 const SECOND_TRIES = 5;
 /** Files that are shown at the end. */

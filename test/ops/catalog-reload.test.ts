@@ -184,9 +184,11 @@ inTurn(
     const list = async (): Promise<string> =>
       textAt((await owner.get(`/apis/${API_GROUP}/v1/offerings/cpu-local`)).body, 'status', 'listPriceUSDPerHour');
     const estimate = async (): Promise<Answer> => owner.post(`${jobs}?dryRun=All`, job('dry'));
+    const listed = await list();
     await book('v1', '0.10');
     service.signal('SIGHUP');
     await until('v1 is in use', async () => textAt((await estimate()).body, ...VERSION) === 'v1');
+    await until('Offerings show it', async () => (await list()) !== listed);
     const before = Number(await list());
     t.true(before >= 0.1, 'all CPUs of this machine');
     const dry = await estimate();

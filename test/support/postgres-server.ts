@@ -24,7 +24,7 @@ import { MIGRATED } from './postgres.js';
 
 const LEAST_MAJOR = 15;
 /** Test files run side by side, each with services that hold their own connections. */
-const CONNECTIONS = 300;
+const CONNECTIONS = 500;
 
 const owner = Number(process.argv[2]);
 const announcement = process.argv[3];
@@ -81,6 +81,8 @@ try {
     max_connections: CONNECTIONS,
     fsync: 'off',
     full_page_writes: 'off',
+    // Of the databases few live as long, and each look at one is a process.
+    autovacuum_naptime: '10min',
     ...(address === undefined ? {} : { listen_addresses: '*' }),
   });
   const url = `postgres://${CLUSTER_USER}:${password}@${address ?? '127.0.0.1'}:${server.port}/postgres`;
