@@ -44,7 +44,8 @@ export const prepare = async ({ tests } = { tests: true }) => {
     await step('building', async () => {
       await run(
         process.execPath,
-        [at('node_modules', 'typescript', 'bin', 'tsc'), '--project', at('tsconfig.json')],
+        // What is here to be used has passed CI: to check its types again would take two thirds of the build.
+        [at('node_modules', 'typescript', 'bin', 'tsc'), '--project', at('tsconfig.json'), '--noCheck'],
         'the build failed',
       );
       removeOrphans(at('dist'));

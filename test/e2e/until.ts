@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Between two looks, in ms: an eighth of the time that is waited already. Hundreds of tests wait at any time, and looks of the same short
- * pause were a fifth of a run's processor time.
+ * Between two looks, in ms: an eighth of the time that is waited already. Many tests wait at any time, and each look is work for the service
+ * that they wait for.
  */
 const pauseAfter = (waitedMs: number): number => Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, waitedMs / 8));
 const SHORTEST_PAUSE_MS = 25;

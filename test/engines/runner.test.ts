@@ -305,7 +305,7 @@ each(
 
 each('dozens of starts and removals leave no process, group, mount or scratch behind', async (t, fixture, h) => {
   // A box of `unshare` takes some fifty programs.
-  const cycles = amount('RUNNER_CYCLES', 40, fixture.setup.isolation === 'unshare' ? 40 : 200);
+  const cycles = amount('RUNNER_CYCLES', 24, fixture.setup.isolation === 'unshare' ? 40 : 200);
   let next = 0;
   await Promise.all(
     Array.from({ length: 16 }, async () => {
