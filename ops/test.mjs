@@ -18,8 +18,11 @@ import { openScratch } from './scratch.mjs';
 
 /** The run is given up when no test ends for this long; crash tests start the service many times. */
 const TEST_TIMEOUT = '8m';
-/** Files at once. More than there are cores: most of them wait, for a process, a clock or a disk. */
-const CONCURRENCY = Math.max(6, availableParallelism());
+/**
+ * Files at once. More than there are cores: most of them wait, for a process, a clock or a disk. All that CI tries besides works more, and so many
+ * at once would be too slow for some of them.
+ */
+const CONCURRENCY = Math.max(process.env.TEST_EXTENT === 'whole' ? 4 : 6, availableParallelism());
 /** More files than this are broken, not unlucky. */
 const SECOND_TRIES = 5;
 /** Files that are shown at the end. */
