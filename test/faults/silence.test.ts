@@ -30,9 +30,16 @@ test('a service that hears nothing of Postgres steps down in bounded time, serve
     (await fetch(new URL(route, service.url), { signal: AbortSignal.timeout(5_000) })).status;
   const load = startLoad(WRITERS, () => service.client());
 
+  /** Not only that the time of its lease is over: until it steps down it would go on when it is heard again. */
+  const hasSteppedDown = async (): Promise<boolean> => {
+    const ready = await fetch(new URL('/readyz', service.url), { signal: AbortSignal.timeout(5_000) });
+    return ready.status === 503 && !(await ready.text()).includes('the time of the lease is over');
+  };
+
   const silence = async (): Promise<void> => {
     relay.silence(true);
     await until('it is not ready', async () => (await statusOf('/readyz')) === 503, BOUND_MS);
+    await until('it has stepped down', hasSteppedDown, BOUND_MS);
     t.is(await statusOf('/livez'), 200, 'nothing that a restart would mend');
     const refused = await service.client().merge(`${COLLECTION}/none`, { spec: { description: 'x' } });
     t.is(refused.status, 503, refused.text);
