@@ -2,7 +2,7 @@
  * The last step of the build: makes one file of each program and of the packages that it always needs, in place of what the compiler made of
  * its entry. A start then reads one file instead of two thousand, which was a third of its processor time; and a process that lives on while
  * its clone is updated and built anew never reads a file of another version. Packages that are imported only when they are wanted stay where
- * npm put them (`packages.mjs`). What else there is in `dist` is for tests and tools.
+ * npm put them, and so do those of OUTSIDE. What else there is in `dist` is for tests and tools.
  *
  * Programs in other languages (`.pl`, `.sh`) lie beside the module that reads them: their text becomes part of the bundles, and `dist` has a copy of
  * each for the modules that the compiler made.
@@ -12,7 +12,6 @@ import { cp, readFile, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { OUTSIDE, REQUIRE, whenWanted } from './packages.mjs';
 
 const HOME = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The service, the threads that it reads YAML and large requests to models in, the runner that it starts, and the proxy process that both start. */
@@ -20,6 +19,10 @@ const PROXY = 'src/engines/compute/shared/egress/main';
 const PROGRAMS = ['src/app/main', 'http/yaml/worker', 'http/inference/worker', 'src/runner/main', PROXY];
 /** Copied to where no package is found. */
 const ALONE = new Set([PROXY]);
+/** Packages with parts that are no JavaScript, and those that others try to load and do without. */
+const OUTSIDE = ['ssh2', 'msgpackr-extract', 'pg-native', 'bufferutil', 'utf-8-validate', '@valkey/valkey-glide'];
+/** What packages of CommonJS load the modules of Node with. */
+const REQUIRE = `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);`;
 
 const compiled = (source) => join(HOME, 'dist', relative(HOME, source).replace(/\.ts$/, '.js'));
 
@@ -42,6 +45,15 @@ const ownAddress = (outdir) => ({
       };
     }),
 });
+
+/** A package that is imported in the middle of a program is not needed at its start. */
+const whenWanted = {
+  name: 'when wanted',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^[^./]/ }, ({ kind, path }) =>
+      kind === 'dynamic-import' ? { path, external: true } : undefined,
+    ),
+};
 
 await cp(join(HOME, 'src'), join(HOME, 'dist', 'src'), {
   recursive: true,

@@ -8,12 +8,9 @@ import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import { OUTSIDE, REQUIRE, whenWanted } from './packages.mjs';
 import { HOME } from './prepare.mjs';
 
 const TESTS = join(HOME, 'test');
-/** What tests alone use stays outside: ava is the one that runs them. */
-const TOOLS = Object.keys(JSON.parse(readFileSync(join(HOME, 'package.json'), 'utf8')).devDependencies);
 /** Where the bundles are, below the clone. */
 export const BUNDLES = join('dist', 'bundled');
 /**
@@ -150,15 +147,14 @@ export const bundleTests = async () => {
     chunkNames: 'chunks/[hash]',
     bundle: true,
     splitting: true,
-    external: [...OUTSIDE, ...TOOLS],
-    banner: { js: REQUIRE },
+    packages: 'external',
     platform: 'node',
     format: 'esm',
     target: 'node20',
     sourcemap: true,
     sourcesContent: false,
     logLevel: 'warning',
-    plugins: [whenWanted, together(groups), compiledAddress],
+    plugins: [together(groups), compiledAddress],
   });
   return `${BUNDLES}/**/*.test.js`;
 };

@@ -38,8 +38,6 @@ process.env.TMPDIR = scratch;
 /** Where each test file notes what it took (`test/support/file-times.ts`). */
 const times = join(scratch, 'times');
 process.env.TEST_TIMES = times;
-/** Where the services of the run share their certificates (`test/e2e/running.ts`). */
-process.env.TEST_CERTIFICATES = join(scratch, 'certificates');
 /** With `fail` a skipped test, and one that needed its second try, count as failed. */
 const strict = { skips: process.env.CI_SKIPS === 'fail', retries: process.env.CI_RETRIES === 'fail' };
 

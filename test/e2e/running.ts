@@ -4,8 +4,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { cp, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,26 +22,6 @@ const READY_MS = 120_000;
 const STOP_MS = 20_000;
 /** Lines of the service's own log that are kept for a failing test. */
 const LOG_LINES = 400;
-
-/**
- * Where the first service of a run leaves its certificates (`npm test` sets it): later ones begin with them, since to make their own would be a
- * tenth of a start. One that needs others makes them.
- */
-const CERTIFICATES = process.env['TEST_CERTIFICATES'];
-const certificatesOf = (dataDir: string): string => join(dataDir, 'tls');
-
-async function takeCertificates(dataDir: string): Promise<void> {
-  if (CERTIFICATES === undefined) return;
-  await cp(CERTIFICATES, certificatesOf(dataDir), { recursive: true }).catch(() => undefined);
-}
-
-async function leaveCertificates(dataDir: string): Promise<void> {
-  if (CERTIFICATES === undefined || existsSync(CERTIFICATES)) return;
-  const draft = `${CERTIFICATES}.${process.pid}`;
-  await cp(certificatesOf(dataDir), draft, { recursive: true });
-  // Another process may have been first.
-  await rename(draft, CERTIFICATES).catch(() => rm(draft, { recursive: true, force: true }));
-}
 
 function end(pid: number): void {
   try {
@@ -101,7 +80,6 @@ interface Teardown {
 
 export async function openRunning(t: Teardown | undefined, setup: Setup = {}): Promise<Running> {
   const dataDir = setup.dataDir ?? (await mkdtemp(join(tmpdir(), 'troupe-e2e-')));
-  if (setup.dataDir === undefined) await takeCertificates(dataDir);
   const database =
     setup.databaseUrl === undefined && setup.beside === undefined
       ? await (setup.emptyDatabase === true ? openEmptyDatabase() : openTestDatabase())
@@ -228,7 +206,6 @@ export async function startRunning(t: Teardown | undefined, setup: Setup = {}, a
   const running = await openRunning(t, setup);
   try {
     await running.start();
-    if (setup.dataDir === undefined) await leaveCertificates(running.dataDir);
     return running;
   } catch (error) {
     if (!again || setup.ports !== undefined || !running.log().includes('another program listens there')) throw error;
