@@ -36,7 +36,7 @@ export type TestOf<T> = (title: string, run: (t: ExecutionContext, service: T) =
  * missing on this machine they are skipped.
  */
 export function oneAfterAnother<T>(open: (scope: Scope) => Promise<T>, missing?: string): TestOf<T> {
-  if (missing !== undefined) return (title) => test.skip(`${title} (${missing})`, () => undefined);
+  if (missing !== undefined) return (title) => test.skip(`${title} (${missing})`, (t) => t.pass());
   let opened: Opened<T> | undefined;
   const close = async (): Promise<void> => {
     const closing = opened;

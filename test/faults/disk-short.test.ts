@@ -1,4 +1,4 @@
-/** A disk that is nearly full while there are Jobs: what they have not begun waits, is told why, and begins when there is room again. */
+/** A disk that is nearly full while there are Jobs: what they have not begun waits and says why, and begins when there is room again. */
 import test from 'ava';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -58,7 +58,7 @@ onSmallDisk(
     const refused = await client.post(JOBS, objectOf('Job', 'new', { resources: SMALL, command: sh('true') }));
     t.is(textAt(refused.body, 'reason'), 'AdmissionsPaused', refused.text);
     t.is((await client.merge(`${JOBS}/later`, { spec: { state: 'Running' } })).status, 200);
-    const waiting = await until('the Attempt is told why it waits', async () => {
+    const waiting = await until('the Attempt says why it waits', async () => {
       const [attempt] = await jobs.attempts('later');
       return attempt?.reason === 'WaitingForCapacity' ? attempt : undefined;
     });
@@ -98,7 +98,7 @@ onSmallDisk('a Job that ends while the disk is full ends when its log and its ou
     listAt(ended, 'status', 'outputs').map((output) => textAt(output, 'name')),
     ['outputs'],
   );
-  // No fault of the machine: it is told of, and not waited for.
+  // No fault of the machine: the Job says so, and does not wait for it.
   const [said] = listAt(ended, 'status', 'conditions').filter((one) => textAt(one, 'type') === 'OutputsCollected');
   t.is(textAt(said, 'message'), 'not collected: missing of index 0: /workspace/missing does not exist');
   t.is((await jobs.attempts('ends')).length, 1);
