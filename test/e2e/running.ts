@@ -12,6 +12,7 @@ import { freePort } from '../../src/app/free-port.js';
 import { openEmptyDatabase, openTestDatabase } from '../support/postgres.js';
 import { client, type Client } from './client.js';
 import { processesOn } from './processes.js';
+import { shared } from './shared.js';
 import { until } from './until.js';
 
 const MAIN = fileURLToPath(new URL('../../src/app/main.js', import.meta.url));
@@ -214,27 +215,18 @@ export async function startRunning(t: Teardown | undefined, setup: Setup = {}, a
   }
 }
 
-interface Shared {
-  readonly running: Promise<Running>;
-  users: number;
-}
-
-const shared = new Map<string, Shared>();
+const services = new Map<string, () => Promise<Running>>();
 
 /**
  * The one service of this process that has these settings, started for the first test file that asks. Files that run together share it, so
- * each gives its objects names of its own, and none kills it. It ends when every file that asked has closed it.
+ * each gives its objects names of its own; where tests kill it, they are serial, and so are all others that use it. It ends when every file
+ * that asked has closed it.
  */
 export async function shareRunning(t: Teardown | undefined, setup: Pick<Setup, 'env'> = {}): Promise<Running> {
   const key = JSON.stringify(setup.env ?? {});
-  const found = shared.get(key) ?? { running: startRunning(undefined, setup), users: 0 };
-  shared.set(key, found);
-  found.users += 1;
-  const running = await found.running;
-  const close = async (): Promise<void> => {
-    found.users -= 1;
-    if (found.users === 0) await running.close();
-  };
-  t?.teardown(close);
-  return { ...running, close };
+  const share = services.get(key) ?? shared(() => startRunning(undefined, setup));
+  services.set(key, share);
+  const running = await share();
+  t?.teardown(running.close);
+  return running;
 }

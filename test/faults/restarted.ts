@@ -5,7 +5,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { shareRunning, type Running } from '../e2e/running.js';
+import { startRunning, type Running } from '../e2e/running.js';
+import { shared } from '../e2e/shared.js';
 import { missing } from '../engines/dialer/server.js';
 import { openReceiver, type Receiver } from '../webhooks/receiver.js';
 
@@ -28,29 +29,21 @@ export interface Restarted {
   close(): Promise<void>;
 }
 
-const ends: (() => Promise<unknown>)[] = [];
-let opened: Promise<Receiver> | undefined;
-let users = 0;
-
-async function open(): Promise<Receiver> {
-  const dir = await mkdtemp(join(tmpdir(), 'troupe-webhooks-'));
-  ends.push(() => rm(dir, { recursive: true, force: true }));
-  return openReceiver({ teardown: (end) => void ends.push(end) }, dir);
-}
-
-export async function shareRestarted(): Promise<Restarted> {
-  users += 1;
-  if (missing === undefined) opened ??= open();
-  const receiver = await opened;
+export const shareRestarted = shared(async (): Promise<Restarted> => {
+  const ends: (() => Promise<unknown>)[] = [];
+  let receiver: Receiver | undefined;
+  if (missing === undefined) {
+    const dir = await mkdtemp(join(tmpdir(), 'troupe-webhooks-'));
+    ends.push(() => rm(dir, { recursive: true, force: true }));
+    receiver = await openReceiver({ teardown: (end) => void ends.push(end) }, dir);
+  }
   const hooks = receiver && { TROUPE_WEBHOOK_CA: receiver.caFile, TROUPE_WEBHOOK_ALLOW: '127.0.0.0/8' };
-  const service = await shareRunning(undefined, { env: { ...SETTINGS, ...hooks } });
+  const service = await startRunning(undefined, { env: { ...SETTINGS, ...hooks } });
   return {
     ...{ service, receiver },
     async close() {
       await service.close();
-      users -= 1;
-      if (users > 0) return;
       for (const end of ends.toReversed()) await end();
     },
   };
-}
+});

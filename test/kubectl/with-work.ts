@@ -2,7 +2,8 @@
  * The service that test files share which need work to run, and little of it: `kubectl.test.ts`, `secrets.test.ts` and `mails.test.ts`, whose mail
  * server it has.
  */
-import { shareRunning, type Running } from '../e2e/running.js';
+import { startRunning, type Running } from '../e2e/running.js';
+import { shared } from '../e2e/shared.js';
 import { openSmtpServer } from '../support/smtp-server.js';
 
 export const MAIL_PASSWORD = 'hunter2';
@@ -16,31 +17,21 @@ export interface WithWork {
   close(): Promise<void>;
 }
 
-let opened: Promise<MailServer> | undefined;
-let users = 0;
-
-function open(): Promise<MailServer> {
-  return openSmtpServer({
+export const shareWithWork = shared(async (): Promise<WithWork> => {
+  const mail = await openSmtpServer({
     ...{ authOptional: false, allowInsecureAuth: true, disabledCommands: ['STARTTLS'] },
     onAuth({ username = '', password }, _session, done) {
       if (password === MAIL_PASSWORD) done(null, { user: username });
       else done(new Error('wrong'));
     },
   });
-}
-
-export async function shareWithWork(): Promise<WithWork> {
-  users += 1;
-  opened ??= open();
-  const mail = await opened;
   const url = `smtp://troupe:${MAIL_PASSWORD}@127.0.0.1:${mail.port}?tls=off`;
-  const service = await shareRunning(undefined, { env: { TROUPE_SMTP_URL: url, TROUPE_SMTP_FROM: MAIL_FROM } });
+  const service = await startRunning(undefined, { env: { TROUPE_SMTP_URL: url, TROUPE_SMTP_FROM: MAIL_FROM } });
   return {
     ...{ service, mail },
     async close() {
       await service.close();
-      users -= 1;
-      if (users === 0) await mail.close();
+      await mail.close();
     },
   };
-}
+});
